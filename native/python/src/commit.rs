@@ -8,6 +8,8 @@ use huai_format::entry::Digest;
 use huai_format::lookup::Lookup;
 use huai_format::path::RelPath;
 use huai_format::totals::Totals;
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 use huai_tree::commit::{
     CommitProblem, Digesting, Failure, ListedPaths, Mounts, Policy, Read, Remarks, Result,
     WholeCommit, WholeOptions, read_whole,
@@ -16,8 +18,6 @@ use huai_tree::digests::{Digests, ListedDigests};
 use huai_tree::hashing::contents::Contents;
 use huai_tree::scan::directory::ScanOptions;
 use huai_tree::scan::whole_tree::Scan;
-use huai_tree::sys::error::Errno;
-use huai_tree::sys::stop::Stop;
 use huai_tree::walk::owners::OwnerKind;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

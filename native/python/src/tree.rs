@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 
+use huai_sys::error::{Errno, Error};
+use huai_sys::stop::Stop;
 use huai_tree::candidates as table;
 use huai_tree::candidates::survey::{Numbers, Refused};
 use huai_tree::candidates::unhashed::Hashing;
@@ -11,8 +13,6 @@ use huai_tree::publish::{
     TreeOptions, WholeDirectory,
 };
 use huai_tree::stage::copy::Reuse;
-use huai_tree::sys::error::{Errno, Error};
-use huai_tree::sys::stop::Stop;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

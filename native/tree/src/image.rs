@@ -4,9 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::erofs::ImageSink;
 use huai_format::error::{Error as FormatError, Result as Made};
-
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
+use huai_sys::change;
+use huai_sys::error::{Error, Result};
 
 /// A private file.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! Reads and changes file trees by handles, never through a symlink.
 //!
-//! Does not use Python.  Threads live within one call.  A group of modules uses those above it
+//! Does not use Python; `huai_sys` makes the system calls.  Threads live within one call.  A group of modules uses those above it
 //! here, never those below.
 
 #[cfg(test)]
+#[path = "../../sys/src/steps.rs"]
 mod steps;
 #[cfg(test)]
+#[path = "../../sys/src/temporary.rs"]
 mod temporary;
-
-pub mod sys;
 
 pub mod walk;
 

@@ -7,7 +7,7 @@
     reason = "tests make and damage what the crate works on"
 )]
 
-#[path = "../src/temporary.rs"]
+#[path = "../../sys/src/temporary.rs"]
 mod temporary;
 
 use std::ffi::OsStr;
@@ -16,9 +16,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use huai_format::entry::Digest;
+use huai_sys::error::Errno;
 use huai_tree::digests::{DigestTable, Digests};
 use huai_tree::scan::directory::Directory;
-use rustix::io::Errno;
 
 use temporary::Folder;
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use huai_sys::error::{Errno, Error};
 use huai_tree::candidates::{
     Candidates, EntryKind, LocalState, LocalStatus, Row, Span, Stated, StatedMode,
 };
 use huai_tree::compare::differing::{Attribute, AttributeSet};
-use huai_tree::sys::error::{Errno, Error};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use huai_format::error::Error;
 use huai_format::order::{
     self, Marker, NameLookup, Order, Profile, StagePattern, StageRule, Table, first,
 };
-use huai_tree::sys::stop::Stop;
+use huai_sys::stop::Stop;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

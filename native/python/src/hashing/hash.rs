@@ -1,7 +1,7 @@
 //! Digests of content.
 
+use huai_sys::stop::Stop;
 use huai_tree::hashing::hash::{self, Content};
-use huai_tree::sys::stop::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

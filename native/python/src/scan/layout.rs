@@ -5,7 +5,7 @@ use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
 use huai_format::layout::{self, ListingText};
 use huai_format::objects::{Ids, ObjectWriter};
-use huai_tree::sys::stop::Stop;
+use huai_sys::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use huai_format::pattern::Pattern;
+use huai_sys::error::Errno;
 use huai_tree::scan::directory::{Frame, ScanOptions};
 use huai_tree::scan::hardlinks::HardlinkGroups;
 use huai_tree::scan::whole_tree;
-use huai_tree::sys::error::Errno;
 use huai_tree::walk::owners::OwnerKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
+use huai_sys::error::{Error, Result};
 use huai_tree::publish;
 use huai_tree::stage::copy::{self, Area, CopyArrival, Limits, Origin, Twin, Way};
-use huai_tree::sys::error::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

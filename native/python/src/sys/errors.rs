@@ -1,7 +1,7 @@
 //! The engine's errors as Python's and huai's own.
 
 use huai_format::error::Error as FormatFailure;
-use huai_tree::sys::error::{Errno, Error};
+use huai_sys::error::{Errno, Error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::import_exception;
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use huai_tree::sys::pace;
+use huai_sys::pace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

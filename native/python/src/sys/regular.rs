@@ -2,7 +2,7 @@
 
 use std::os::fd::{IntoRawFd, RawFd};
 
-use huai_tree::sys::regular;
+use huai_sys::regular;
 use pyo3::prelude::*;
 
 use super::errors::raise;

@@ -8,8 +8,6 @@ use super::wait::wait;
 /// Remove a name in an open directory, with everything below it.
 #[pyfunction]
 pub(crate) fn remove_all(py: Python<'_>, folder: u32, name: &[u8]) -> PyResult<()> {
-    let removed = wait(py, |stop| {
-        huai_tree::sys::remove::remove_all(folder, name, stop)
-    })?;
+    let removed = wait(py, |stop| huai_sys::remove::remove_all(folder, name, stop))?;
     removed.map_err(|error| raise(py, &error))
 }

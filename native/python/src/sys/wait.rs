@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use huai_tree::sys::stop::Stop;
+use huai_sys::stop::Stop;
 use pyo3::prelude::*;
 
 /// How often to look for signals.

@@ -2,10 +2,9 @@
 
 use std::os::fd::BorrowedFd;
 
-use rustix::io::Errno;
-
-use crate::sys::call::{self, Time};
-use crate::sys::change::{self, LEAVE};
+use huai_sys::call::{self, Time};
+use huai_sys::change::{self, LEAVE};
+use huai_sys::error::Errno;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::entry::{Body, Entry as Leaf, ROOT_OWNER};
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::time_of;
+use huai_sys::call;
+use huai_sys::call::FileType;
+use huai_sys::change::{self, LEAVE};
+use huai_sys::error::Errno;
 
 use super::attributes::Attributes;
 use super::workplace::{Ground, OWNER_MAY_ALL, split};
-use crate::sys::attributes::time_of;
-use crate::sys::call;
-use crate::sys::change::{self, LEAVE};
 
 /// The type of an entry.
 #[derive(Debug, Clone, Copy)]

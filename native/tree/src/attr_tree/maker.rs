@@ -4,16 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use huai_format::line::Leaves;
 use huai_format::path::RelPath;
-use rustix::io::Errno;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::handle::Root;
+use huai_sys::stop::Stop;
 
 use super::entry::{Entry, Kind, OwnerNumbers};
 use super::record::{self, Operation, Record};
 use super::workplace::{Ground, Workplace};
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::handle::Root;
-use crate::sys::stop::Stop;
 
 /// The name of an unfinished entry in the building folder.
 const UNFINISHED: &[u8] = b"entry";

@@ -3,8 +3,9 @@
 //! A record is a header in native byte order, then its name and its second name, each
 //! ended by NUL, without padding.
 
+use huai_sys::call::Time;
+
 use super::attributes::Attributes;
-use crate::sys::call::Time;
 
 /// One instruction.
 #[derive(Debug)]

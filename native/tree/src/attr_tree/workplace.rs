@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use huai_sys::call::{self, Status};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::handle::Root;
 
 use super::attributes::set_mtime;
-use crate::sys::call::{self, Status};
-use crate::sys::change;
-use crate::sys::handle::Root;
 
 /// The permissions that an owner without privileges needs to work in a directory.
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;

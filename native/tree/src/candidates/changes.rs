@@ -5,10 +5,10 @@ use huai_format::filter::Selector;
 use huai_format::listing_diff::Sink;
 use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Modes;
-use rustix::io::Errno;
+use huai_sys::call::Outcome;
+use huai_sys::error::Errno;
 
 use super::table::{Candidates, LocalState, Row};
-use crate::sys::call::Outcome;
 
 /// The number of changes between two checks for cancellation.
 const MOST: usize = 10_000;

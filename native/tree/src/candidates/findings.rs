@@ -3,12 +3,12 @@
 use huai_format::entry::Entry;
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
+use huai_sys::call::Outcome;
 
 use super::table::{Candidates, LocalState, Span};
 use crate::compare::differing::AttributeSet;
 use crate::compare::findings::{FindingRecords, FindingSink};
 use crate::compare::local::LocalStatus;
-use crate::sys::call::Outcome;
 
 /// A sink that adds missing and different entries to a table, and makes records of the rest.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use huai_format::entry::{Body, Entry};
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
+use huai_sys::call::Outcome;
 
 use super::table::{Candidates, EntryKind, Span, Stated, StatedMode};
-use crate::sys::call::Outcome;
 
 impl Candidates {
     /// Make the state of an entry; texts are shared with `known` if they are equal.

@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use huai_format::path::{RelPath, parent, path_order};
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{FileType, Outcome};
+use huai_sys::error::Errno;
+use huai_sys::folders::Folders;
+use huai_sys::stop::Stop;
 
 use super::{Candidates, EntryKind, LocalState, Row};
 use crate::compare::difference::{Body, differences};
 use crate::compare::differing::{Attribute, AttributeSet as Differing};
 use crate::compare::local::{LocalEntry, look};
-use crate::sys::call::Outcome;
-use crate::sys::folders::Folders;
-use crate::sys::stop::Stop;
 
 /// The numbers of each owner's name: as a user, and as a group.
 pub type Numbers = Vec<(Option<u32>, Option<u32>)>;

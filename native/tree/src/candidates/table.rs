@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use huai_format::bug::fit;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::FileType;
+use huai_sys::error::Errno;
 
 use crate::compare::differing::AttributeSet as Differing;
+
 pub use crate::compare::local::LocalStatus;
-use crate::sys::attributes::{self, Attributes};
-use crate::sys::call::Outcome;
+use huai_sys::attributes::{self, Attributes};
+use huai_sys::call::Outcome;
 
 /// A range of the text: a path, a target, a digest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

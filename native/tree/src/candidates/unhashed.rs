@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use huai_format::path::split;
-use rustix::io::Errno;
+use huai_sys::call::Outcome;
+use huai_sys::error::{Errno, Error, Result, is_shortage};
+use huai_sys::folders::Folders;
+use huai_sys::regular::open_regular_at;
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use super::Candidates;
 use super::survey::Renames;
 use crate::hashing::hash::{Blake3Digest, Reader};
-use crate::sys::call::Outcome;
-use crate::sys::error::{Error, Result, is_shortage};
-use crate::sys::folders::Folders;
-use crate::sys::regular::open_regular_at;
-use crate::sys::stop::Stop;
-use crate::sys::workers;
 
 /// The parameters of hashing.
 #[derive(Debug, Clone, Copy)]

@@ -9,14 +9,14 @@ use huai_format::line::Leaves;
 use huai_format::lookup::Lookup;
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, parent};
+use huai_sys::call::Outcome;
+use huai_sys::error::{Errno, Error, is_shortage};
+use huai_sys::stop::Stop;
 
 use super::failure::{Failure, Result};
 use crate::digests::{self, DigestTable, Doubt};
 use crate::hashing::contents::{Contents, HashOutcome, HashRequest};
 use crate::scan::directory::{Directory, Reason};
-use crate::sys::call::Outcome;
-use crate::sys::error::{Errno, Error, is_shortage};
-use crate::sys::stop::Stop;
 
 /// The policy of hashing.
 pub struct Policy<'a> {

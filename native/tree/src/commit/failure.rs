@@ -1,9 +1,9 @@
 //! The errors and problems of a commit.
 
 use huai_format::error::Error as FormatError;
+use huai_sys::error::Error;
 
 use crate::scan::directory::Reason;
-use crate::sys::error::Error;
 
 /// An error that ends a commit.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl From<FormatError> for Failure {
 
 /// The committed substitute for a path that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Substitute {
     /// The entry of the last commit, with everything below it.
     Kept,
     /// No entry, because the last commit has none.
@@ -50,5 +50,5 @@ pub struct CommitProblem {
     /// The reason.
     pub reason: Reason,
     /// The committed substitute.
-    pub outcome: Outcome,
+    pub outcome: Substitute,
 }

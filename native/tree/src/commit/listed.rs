@@ -7,9 +7,10 @@ use huai_format::change_list::Touched;
 use huai_format::lookup::Lookup;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
+use huai_sys::stop::Stop;
 
 use super::digesting::Digesting;
-use super::failure::{CommitProblem, Failure, Outcome, Result};
+use super::failure::{CommitProblem, Failure, Result, Substitute};
 use super::remarks::Remarks;
 use crate::digests::ListedDigests;
 use crate::scan::directory::Reason;
@@ -17,7 +18,6 @@ use crate::scan::hardlinks::HardlinkGroups;
 use crate::scan::linked::find_linked;
 use crate::scan::touched::LookResult;
 use crate::scan::whole_tree::Scan;
-use crate::sys::stop::Stop;
 use crate::walk::owners::LookUp;
 
 /// The state of the paths of a list.
@@ -141,11 +141,11 @@ impl ListedPaths {
         let mut problems = Vec::new();
         let mut put = |path: RelPath, reason, is_own| {
             let outcome = if is_own {
-                Outcome::Clamped
+                Substitute::Clamped
             } else if past.has(&path)? {
-                Outcome::Kept
+                Substitute::Kept
             } else {
-                Outcome::LeftOut
+                Substitute::LeftOut
             };
             let path = path.as_bytes().to_vec();
             problems.push(CommitProblem {

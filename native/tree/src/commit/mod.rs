@@ -12,7 +12,7 @@ mod remarks;
 mod whole;
 
 pub use digesting::{Digesting, Policy, Read};
-pub use failure::{CommitProblem, Failure, Outcome, Result};
+pub use failure::{CommitProblem, Failure, Result, Substitute};
 pub use listed::{Listed, ListedPaths};
 pub use mounts::Mounts;
 pub use remarks::{Remark, Remarks};

@@ -13,10 +13,10 @@ use huai_format::line::raw_leaves;
 use huai_format::lookup::Lookup;
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, basename, parent};
+use huai_sys::call;
+use huai_sys::handle::Root;
 
 use crate::scan::directory::{Directory, Frame, Reason};
-use crate::sys::call;
-use crate::sys::handle::Root;
 
 /// The mount points of one scan.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
 use huai_format::totals::Totals;
 
-use super::failure::{CommitProblem, Outcome};
+use super::failure::{CommitProblem, Substitute};
 use crate::scan::directory::{Directory, Frame};
 use crate::scan::hardlinks::{HardlinkGroups, State};
 use crate::scan::linked::put_pair;
@@ -76,9 +76,9 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
             Frame::Unreadable { path, reason } => {
                 let is_kept = self.keep_below(&RelPath::trusted(path.clone()))?;
                 let outcome = if is_kept {
-                    Outcome::Kept
+                    Substitute::Kept
                 } else {
-                    Outcome::LeftOut
+                    Substitute::LeftOut
                 };
                 self.problems.push(CommitProblem {
                     path,
@@ -132,9 +132,9 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         self.add(&directory.listing())
     }
 
-    fn outcome(&mut self, path: &RelPath, is_own: bool) -> Result<Outcome> {
+    fn outcome(&mut self, path: &RelPath, is_own: bool) -> Result<Substitute> {
         if is_own {
-            return Ok(Outcome::Clamped);
+            return Ok(Substitute::Clamped);
         }
         let is_directory = match &mut self.past {
             Some(past) if !self.kept.contains(path.as_bytes()) => past.listing(path)?.is_some(),
@@ -142,9 +142,9 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
             None => false,
         };
         Ok(if is_directory {
-            Outcome::Kept
+            Substitute::Kept
         } else {
-            Outcome::LeftOut
+            Substitute::LeftOut
         })
     }
 
@@ -345,7 +345,7 @@ mod tests {
     struct Built {
         tree: Oid,
         objects: Objects,
-        problems: Vec<(String, Outcome)>,
+        problems: Vec<(String, Substitute)>,
     }
 
     impl Built {
@@ -402,7 +402,10 @@ mod tests {
         let mut root = directory("", "a\t5\t0\nb\t2\t0\nd\t4\t0\n");
         root.digests = [[5; 32], [2; 32], [4; 32]].concat();
         assert_eq!(built.tree, Built::of(vec![root], None).tree);
-        let outcomes = [("b".into(), Outcome::Kept), ("e".into(), Outcome::LeftOut)];
+        let outcomes = [
+            ("b".into(), Substitute::Kept),
+            ("e".into(), Substitute::LeftOut),
+        ];
         assert_eq!(built.problems, outcomes);
     }
 
@@ -427,10 +430,10 @@ mod tests {
             assert_eq!(
                 left_out,
                 [
-                    Outcome::Kept,
-                    Outcome::LeftOut,
-                    Outcome::Kept,
-                    Outcome::Kept
+                    Substitute::Kept,
+                    Substitute::LeftOut,
+                    Substitute::Kept,
+                    Substitute::Kept
                 ]
             );
         }
@@ -442,7 +445,7 @@ mod tests {
         let now = troubled("d", "new\t1\t0\n", &[""], Reason::Time);
         let built = Built::of(vec![directory("", ""), now], Some(&past));
         assert_eq!(built.listings(), [": ", "d: new\t1\t0\n"]);
-        assert_eq!(built.problems, [("d".into(), Outcome::Clamped)]);
+        assert_eq!(built.problems, [("d".into(), Substitute::Clamped)]);
     }
 
     #[test]
@@ -458,7 +461,10 @@ mod tests {
             .add_frame(Frame::Unreadable { path, reason: IO })
             .unwrap();
         assert_eq!(builder.totals.files, 1);
-        assert_eq!(builder.problems.first().unwrap().outcome, Outcome::LeftOut);
+        assert_eq!(
+            builder.problems.first().unwrap().outcome,
+            Substitute::LeftOut
+        );
     }
 
     /// Return the lines of all directories but the root.

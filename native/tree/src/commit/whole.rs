@@ -6,6 +6,8 @@ use huai_format::git::oid::Oid;
 use huai_format::lookup::Lookup;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::totals::Totals;
+use huai_sys::call::Outcome;
+use huai_sys::stop::Stop;
 
 use super::digesting::Digesting;
 use super::failure::{CommitProblem, Failure, Result};
@@ -15,8 +17,6 @@ use super::remarks::Remarks;
 use crate::digests::Digests;
 use crate::scan::directory::{Frame, Problem as Noticed};
 use crate::scan::whole_tree::Scan;
-use crate::sys::call::Outcome;
-use crate::sys::stop::Stop;
 use crate::walk::owners::LookUp;
 
 /// The options of a commit of the whole tree.

@@ -1,10 +1,10 @@
 //! Compares the attributes of a local entry with the wanted ones.
 
-use rustix::fs::FileType;
+use huai_sys::attributes::{Attributes, Mode};
+use huai_sys::call::FileType;
 
 use super::differing::{Attribute as At, AttributeSet as Differing};
 use super::local::LocalStatus;
-use crate::sys::attributes::{Attributes, Mode};
 
 /// The fields of its type.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use huai_format::path::RelPath;
 use super::differing::AttributeSet;
 use super::local::LocalStatus;
 pub use super::records::{ComparisonTotals, FindingRecords};
-use crate::sys::call::Outcome;
+use huai_sys::call::Outcome;
 
 /// A receiver of findings.
 pub trait FindingSink {

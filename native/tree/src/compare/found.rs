@@ -3,15 +3,14 @@
 use huai_format::entry::{Body, Entry};
 use huai_format::error::Result;
 use huai_format::path::RelPath;
-use rustix::fs::FileType;
+use huai_sys::attributes::{self, Mode};
+use huai_sys::call::{FileType, Outcome};
 
 use super::difference::{self, differences};
 use super::differing::{Attribute, AttributeSet};
 use super::findings::FindingSink;
 use super::local::{LocalStatus, look};
 use super::place::{Place, failed};
-use crate::sys::attributes::{self, Mode};
-use crate::sys::call::Outcome;
 use crate::walk::numbers::NumberOf;
 use crate::walk::owners::OwnerKind;
 

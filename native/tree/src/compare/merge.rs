@@ -9,17 +9,16 @@ use huai_format::manifest::Listing;
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Selection;
-use rustix::io::Errno;
+use huai_sys::call;
+use huai_sys::error::{Errno, Error};
+use huai_sys::folders::Folders;
+use huai_sys::handle::Root;
+use huai_sys::stop::Stop;
 
 use super::findings::FindingSink;
 use super::local::{Local, LocalReader};
 use super::place::{ComparisonOptions, Pair, Place, failed};
 use super::scope::tree_order;
-use crate::sys::call;
-use crate::sys::error::Error;
-use crate::sys::folders::Folders;
-use crate::sys::handle::Root;
-use crate::sys::stop::Stop;
 use crate::walk::ahead::Ahead;
 use crate::walk::numbers::NumberOf;
 

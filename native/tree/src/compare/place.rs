@@ -9,15 +9,14 @@ use huai_format::line::{Bookmark, decode_directory};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
-use rustix::io::Errno;
+use huai_sys::error::{Errno, Error, is_shortage};
+use huai_sys::folders::Folders;
+use huai_sys::handle::Root;
 
 use super::extraneous::Extraneous;
 use super::findings::{FindingRecords, FindingSink};
 use super::local::{Closed, Leaf, Local, LocalEntry, look};
 use super::scope::{Scope, tree_order};
-use crate::sys::error::{Error, is_shortage};
-use crate::sys::folders::Folders;
-use crate::sys::handle::Root;
 use crate::walk::numbers::{NumberOf, Numbers};
 
 /// The options of a comparison.

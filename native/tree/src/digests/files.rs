@@ -2,10 +2,10 @@
 
 use huai_format::crc::crc32;
 use huai_format::entry::Digest;
+use huai_sys::error::Result;
 
 use super::state::{ScannedFile, State};
 use crate::scan::directory::{Directory, RECORD};
-use crate::sys::error::Result;
 
 /// A file with an uncertain digest.
 #[derive(Debug, Clone)]

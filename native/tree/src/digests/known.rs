@@ -3,13 +3,13 @@
 use std::os::fd::BorrowedFd;
 
 use huai_format::entry::Digest;
+use huai_sys::call::Outcome;
+use huai_sys::change;
+use huai_sys::error::Errno;
 
 use super::state::{ScannedFile, State, Validity};
 use super::table::Table;
 use super::writer::Writer;
-use crate::sys::call::Outcome;
-use crate::sys::change;
-use crate::sys::error::Errno;
 
 /// The table of the last commit, in the order of its scan.
 pub(super) const LAST: &[u8] = b"digests";

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
+use huai_sys::call::{self, Outcome};
+use huai_sys::error::{Error, Result};
 
 use super::files::{self, DigestTable, Doubt, HashedFile, PendingFile};
 use super::known::{self, LAST, LEFT};
 use super::state::{ScannedFile, State};
 use super::table::Table;
 use crate::scan::directory::Directory;
-use crate::sys::call::{self, Outcome};
-use crate::sys::error::{Error, Result};
 
 /// The digests of one commit by lists.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl ListedDigests {
         outcome.map_err(|errno| self.failed(errno))
     }
 
-    fn failed(&self, errno: crate::sys::error::Errno) -> Error {
+    fn failed(&self, errno: huai_sys::error::Errno) -> Error {
         Error::new("use the digests in", &self.path, errno)
     }
 }

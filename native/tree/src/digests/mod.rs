@@ -19,10 +19,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use huai_format::limits::DIGEST_BYTES;
 
 use crate::scan::directory::Directory;
-use crate::sys::call::{self, Outcome};
-use crate::sys::error::{Errno, Error, Result};
 use files::PendingFile;
 pub use files::{DigestTable, Doubt, HashedFile};
+use huai_sys::call::{self, Outcome};
+use huai_sys::error::{Errno, Error, Result};
 use known::{EarlierTables, KnownDigest};
 pub use listed::ListedDigests;
 use state::{ScannedFile, State, Validity};

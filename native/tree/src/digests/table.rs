@@ -6,13 +6,13 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use huai_format::bug::fit;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
 
 use super::block::{BLOCK, BLOCK_BYTES, BLOCK_HEADER, HEADER, decode_block};
 use super::state::{STATE, State};
 use super::writer::Writer;
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::error::Errno;
 
 /// A table.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_sys::call::Outcome;
+use huai_sys::change;
+
 use super::block::{BLOCK, HEADER, encode_block};
 use super::state::State;
-use crate::sys::call::Outcome;
-use crate::sys::change;
 
 /// A table that is being written.
 #[derive(Debug)]

@@ -11,16 +11,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use huai_format::block_index::{BlockIndex, block_size, may_have_index};
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome, Status, Time};
+use huai_sys::error::{Errno, Result};
+use huai_sys::handle::{LastDirectory, Root};
+use huai_sys::regular::open_as_seen;
+use huai_sys::stop::Stop;
 
 use super::hash::{self, Blake3Digest, Reader};
 use crate::scan::directory::identity;
-use crate::sys::call::{self, Outcome, Status, Time};
-use crate::sys::error::Result;
-use crate::sys::handle::{LastDirectory, Root};
-use crate::sys::regular::open_as_seen;
-use crate::sys::stop::Stop;
 use crate::walk::line::nearest_nanoseconds;
 
 /// The longest tick of the clock by which the kernel dates changes.

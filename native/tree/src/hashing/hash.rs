@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt};
 use huai_format::block_index::{Block, BlockHasher, BlockIndex, merge};
-use rustix::io::Errno;
-
-use crate::sys::call::{self, Outcome};
-use crate::sys::error::{Error, Result};
-use crate::sys::stop::Stop;
-use crate::sys::workers;
+use huai_sys::call::{self, Outcome};
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 /// The BLAKE3-256 digest of content.
 pub type Blake3Digest = [u8; 32];

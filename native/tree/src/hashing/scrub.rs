@@ -6,16 +6,14 @@
 use std::os::fd::AsFd;
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome, Status};
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::handle::{LastDirectory, Root};
+use huai_sys::regular::{is_absence, open_as_seen};
+use huai_sys::stop::Stop;
 
 use super::contents::wait_for_clock_tick;
 use super::hash::{Blake3Digest, Reader};
-use crate::sys::call::{self, Outcome, Status};
-use crate::sys::error::{Error, Result};
-use crate::sys::handle::{LastDirectory, Root};
-use crate::sys::regular::{is_absence, open_as_seen};
-use crate::sys::stop::Stop;
 use crate::walk::line::nanoseconds;
 
 /// The expected state of a file.

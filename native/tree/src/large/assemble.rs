@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use huai_format::block_index::{Block, BlockHasher, BlockIndex, BlockSource, zeros_at};
 use huai_format::bug::fit;
-use rustix::io::Errno;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use super::shifted::Files;
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::stop::Stop;
-use crate::sys::workers;
 
 /// The sources of a new file: files that this process has open as numbers.
 #[derive(Debug, Clone, Copy)]

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use huai_format::block_index::{BlockHasher, BlockIndex, BlockSource};
 use huai_format::bug::fit;
 use huai_format::crc::crc32;
-use rustix::io::Errno;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use super::rolling::Rolling;
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::stop::Stop;
-use crate::sys::workers;
 
 /// The fewest missing blocks for which the file is read.
 const LEAST: usize = 16;

@@ -7,10 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
 use huai_format::git::records;
-
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::error::Errno;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
 
 /// The bytes of a read for the checksum.
 const BLOCK: usize = 1 << 20;

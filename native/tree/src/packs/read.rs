@@ -10,10 +10,10 @@ use huai_format::git::object::{Object, PackedForm, put_header};
 use huai_format::git::oid::Oid;
 use huai_format::git::read::{PackReader, Packed};
 use huai_format::git::window::Source;
+use huai_sys::call;
+use huai_sys::error::{Errno, Error, Result};
 
 use super::recent::Recent;
-use crate::sys::call;
-use crate::sys::error::{Errno, Error, Result};
 
 const DIRECTORY_BYTES: usize = 32 << 10;
 

@@ -16,12 +16,12 @@ use huai_format::git::object::{Kind, PackedForm, commit_tree, put_header};
 use huai_format::git::oid::{OID_BYTES, Oid};
 use huai_format::git::resolve::{LocalObjects, Resolved, Room, WithPack, resolve};
 use huai_format::git::window::Source;
+use huai_sys::call;
+use huai_sys::change;
+use huai_sys::error::Error;
 
 use super::finish::Unfinished;
 use super::read::{Chain, PackFile, boxed};
-use crate::sys::call;
-use crate::sys::change;
-use crate::sys::error::Error;
 
 /// The bytes of records that are written together.
 const TOGETHER: usize = 1 << 20;

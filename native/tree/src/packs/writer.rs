@@ -17,13 +17,13 @@ use huai_format::git::object::{self, Kind};
 use huai_format::git::oid::Oid;
 use huai_format::git::records;
 use huai_format::objects::ObjectWriter;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::workers;
 
 use super::finish::{Unfinished, index_name};
 use super::read::{Packs, boxed};
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::error::{Errno, Error, Result};
-use crate::sys::workers;
 
 /// The bytes of objects that are compressed together.
 const TOGETHER: usize = 1 << 20;

@@ -3,14 +3,14 @@
 use std::os::fd::AsFd;
 
 use huai_format::path::split;
-use rustix::io::Errno;
+use huai_sys::attributes::{Attributes, Mode, Of};
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 
 use super::row::{At, Done, FailureReason, RowResult, at, check, row};
 use super::tree::{Tree, is_absence};
-use crate::sys::attributes::{Attributes, Mode, Of};
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::stop::Stop;
 
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;
 

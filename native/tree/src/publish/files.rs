@@ -2,13 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::FileType;
+use huai_sys::attributes::{Attributes, Mode, Of};
+use huai_sys::call::{self, FileType, Outcome};
+use huai_sys::stop::Stop;
 
 use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::Tree;
-use crate::sys::attributes::{Attributes, Mode, Of};
-use crate::sys::call::{self, Outcome};
-use crate::sys::stop::Stop;
 
 /// A file to publish.
 #[derive(Debug)]

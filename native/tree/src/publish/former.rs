@@ -3,13 +3,12 @@
 use std::os::fd::AsFd;
 
 use huai_format::path::{parent, split};
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome};
+use huai_sys::change::{self, Place};
+use huai_sys::error::Errno;
 
 use super::row::{At, Done, FailureReason, OperationFailure, at};
 use super::tree::Tree;
-use crate::sys::call::{self, Outcome};
-use crate::sys::change::{self, Place};
 
 /// The name in the staging area under which hardlinks and symlinks are made.
 const MAKING: &[u8] = b"making";

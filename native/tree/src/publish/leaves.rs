@@ -3,16 +3,15 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::{Attributes, Of};
+use huai_sys::call::{self, FileType, Status};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 
 use super::files::PublishedFile;
 use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::{Tree, is_absence};
-use crate::sys::attributes::{Attributes, Of};
-use crate::sys::call::{self, Status};
-use crate::sys::change;
-use crate::sys::stop::Stop;
 
 /// A symlink to make.
 #[derive(Debug)]

@@ -23,4 +23,4 @@ pub use whole::{StagedDirectory, WholeDirectory};
 
 pub(crate) use files::LastFolder;
 
-pub use crate::sys::attributes::{Attributes, Mode};
+pub use huai_sys::attributes::{Attributes, Mode};

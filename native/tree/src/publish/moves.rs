@@ -3,18 +3,16 @@
 use std::os::fd::AsFd;
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::{Attributes, Mode, Of};
+use huai_sys::call::{self, FileType, Outcome, Status};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::listing::Names;
+use huai_sys::stop::Stop;
 
 use super::leaves::Symlink;
 use super::row::{At, Done, FailureReason, RowResult, at, check, row};
 use super::tree::Tree;
-use crate::sys::attributes::{Attributes, Mode, Of};
-use crate::sys::call::{self, Outcome, Status};
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::listing::Names;
-use crate::sys::stop::Stop;
 use crate::walk::line;
 
 /// A directory to rename, with everything below it, to a free path.

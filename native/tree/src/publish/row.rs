@@ -1,10 +1,9 @@
 //! Carries out operations in order, until the first failure.
 
 use huai_format::path::is_reserved;
-use rustix::io::Errno;
-
-use crate::sys::call::Outcome;
-use crate::sys::stop::Stop;
+use huai_sys::call::Outcome;
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 
 /// The result of a row of operations.
 #[derive(Debug, Default)]

@@ -4,18 +4,16 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::Mode;
+use huai_sys::call::{self, FileType, Outcome, Status};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::folders::Folders;
+use huai_sys::stop::Stop;
 
 use crate::candidates::Candidates;
 use crate::candidates::survey::{self, Numbers, Refused, Renames};
 use crate::candidates::unhashed::{self, Hashing};
-use crate::sys::attributes::Mode;
-use crate::sys::call::{self, Outcome, Status};
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::folders::Folders;
-use crate::sys::stop::Stop;
 
 /// The options of a tree that is changed.
 #[derive(Debug, Clone, Copy)]

@@ -7,19 +7,19 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::path::split;
-use rustix::io::Errno;
+use huai_sys::attributes::{Attributes, Mode, Of};
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::handle::Root;
+use huai_sys::listing::Names;
+use huai_sys::stop::Stop;
 
 use super::directories::{OWNER_MAY_ALL, WantedDirectory};
 use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
 use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::Tree;
-use crate::sys::attributes::{Attributes, Mode, Of};
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
-use crate::sys::handle::Root;
-use crate::sys::listing::Names;
-use crate::sys::stop::Stop;
 
 /// The mode bit that new directories inherit.
 const SET_GROUP: u32 = 0o2000;

@@ -9,12 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use huai_format::escape::{put_escaped, unescape};
 use huai_format::find::{position, split_before};
 use huai_format::path::RelPath;
-use rustix::io::Errno;
+use huai_sys::call::{self, Outcome};
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::stop::Stop;
 
 use super::touched::Replaced;
-use crate::sys::call::{self, Outcome};
-use crate::sys::error::{Error, Result};
-use crate::sys::stop::Stop;
 
 /// The bytes of a read.
 const BLOCK: usize = 1 << 20;

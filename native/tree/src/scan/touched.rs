@@ -11,10 +11,10 @@ use huai_format::change_list::Touched;
 use huai_format::escape::unescape;
 use huai_format::find::split_before;
 use huai_format::path::{basename, parent};
-use rustix::io::Errno;
+use huai_sys::call::Outcome;
+use huai_sys::error::Errno;
 
 use super::directory::{Directory, Frame, ReadDirectory, Reader, Reason, Tree};
-use crate::sys::call::Outcome;
 
 /// A path with its components separated by NUL, so that comparing bytes is tree order.
 type Key = Vec<u8>;

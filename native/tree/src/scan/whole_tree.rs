@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use huai_format::change_list::Touched;
+use huai_sys::call::Outcome;
+use huai_sys::error::{Error, Result};
+use huai_sys::handle::Root;
+use huai_sys::stop::Stop;
 
 use super::directory::{Frame, ReadDirectory, Reader, ScanOptions, Tree};
 use super::touched::{self, LookResult};
-use crate::sys::call::Outcome;
-use crate::sys::error::{Error, Result};
-use crate::sys::file_systems::FileSystems;
-use crate::sys::handle::Root;
-use crate::sys::stop::Stop;
+use crate::scan::directory::file_systems::FileSystems;
 use crate::walk::ahead::{Ahead, Read};
 use crate::walk::owners::{LookUp, Owners};
 use crate::walk::queue::{BATCH, Reading};

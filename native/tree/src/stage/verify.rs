@@ -8,17 +8,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::Attributes;
+use huai_sys::call::{self, FileType, Outcome, Status, Time};
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::handle::{LastDirectory, Root};
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use crate::hashing::hash::{Blake3Digest, Reader};
-use crate::sys::attributes::Attributes;
-use crate::sys::call::{self, Outcome, Status, Time};
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::handle::{LastDirectory, Root};
-use crate::sys::stop::Stop;
-use crate::sys::workers;
 
 const SECOND: i64 = 1_000_000_000;
 /// The files that a thread takes at a time, often a whole directory.

@@ -7,11 +7,10 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
-use rustix::io::Errno;
+use huai_sys::call::Outcome;
+use huai_sys::error::{Errno, Error, Result};
 
 use super::queue::{self, Frame, Queue, Reading};
-use crate::sys::call::Outcome;
-use crate::sys::error::{Error, Result};
 
 const THREADS_MAX: usize = 64;
 

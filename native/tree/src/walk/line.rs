@@ -1,7 +1,7 @@
 //! Formats numbers in a line (FORMAT.md, "Lines").
 
-use crate::sys::call::Time;
 use huai_format::bug::fit;
+use huai_sys::call::Time;
 
 const BILLION: i64 = 1_000_000_000;
 

@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 
+use huai_sys::call::Outcome;
+
 use super::owners::OwnerKind;
-use crate::sys::call::Outcome;
 
 /// A lookup of the number of a name; `None` if it is unknown on this machine, an error if the
 /// lookup fails.

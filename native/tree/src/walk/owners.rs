@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huai_format::entry::ROOT_OWNER;
 use huai_format::escape::put_escaped;
-use rustix::io::Errno;
+use huai_sys::error::Errno;
 
 /// The kind of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rustix::io::Errno;
+use huai_sys::error::Errno;
 
 /// The bytes that may be ready before the caller needs them.
 const AHEAD: usize = 8 << 20;

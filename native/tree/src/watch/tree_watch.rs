@@ -13,17 +13,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use huai_format::change_list::Touched;
 use huai_format::path::is_reserved;
 use huai_format::pattern::Pattern;
-use rustix::fs::FileType;
-use rustix::fs::inotify::ReadFlags;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome, ReadFlags};
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::handle::Root;
+use huai_sys::listing::Names;
+use huai_sys::stop::Stop;
 
 use super::pending::Pending;
 use super::watched::{Watched, join};
-use crate::sys::call::{self, Outcome};
-use crate::sys::error::{Error, Result};
-use crate::sys::handle::Root;
-use crate::sys::listing::Names;
-use crate::sys::stop::Stop;
 
 /// The bytes of a read from the queue.
 const ROOM: usize = 64 << 10;

@@ -3,7 +3,7 @@
 //!
 //! Used by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
 
-#[path = "../../src/temporary.rs"]
+#[path = "../../../sys/src/temporary.rs"]
 mod temporary;
 
 use std::cell::RefCell;

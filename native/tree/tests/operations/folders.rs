@@ -6,11 +6,11 @@
     reason = "tests make what the crate works on"
 )]
 
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 use huai_tree::publish::{
     Attributes, DirectoryMove, Mode, Remove, Tree, TreeOptions, WantedDirectory,
 };
-use huai_tree::sys::error::Errno;
-use huai_tree::sys::stop::Stop;
 
 use crate::world::{User, World, users};
 

@@ -8,6 +8,6 @@ mod folders;
 mod planner;
 mod publish;
 mod stage;
-#[path = "../../src/temporary.rs"]
+#[path = "../../../sys/src/temporary.rs"]
 mod temporary;
 mod world;

@@ -11,12 +11,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use huai_sys::error::Errno;
+use huai_sys::stop::Stop;
 use huai_tree::publish::{
     Attributes, DirectoryMove, FailureReason, Leaf, Link, Mode, PublishedFile, Remove, RowResult,
     Staged, StagedDirectory, Symlink, Tree, TreeOptions, WantedDirectory, WholeDirectory,
 };
-use huai_tree::sys::error::Errno;
-use huai_tree::sys::stop::Stop;
 
 use crate::world::{User, World, users};
 

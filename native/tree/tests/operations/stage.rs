@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use huai_sys::stop::Stop;
 use huai_tree::publish::{Attributes, Mode};
 use huai_tree::stage::verify::{Arrival, FileMetadata, Run, VerifyRequest, may_compare, verify};
-use huai_tree::sys::stop::Stop;
 
 use crate::world::{World, users};
 

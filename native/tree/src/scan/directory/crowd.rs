@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 
+use huai_sys::call::Outcome;
+
 use super::frame::{self, Directory, Frame, Problem};
 use super::leaf::{Leaf, Leaves};
 use super::packed::{Packed, Packer};
-use crate::sys::call::Outcome;
 use crate::walk::queue;
 
 /// The entries of a part, and of the largest directory that is passed on at once.

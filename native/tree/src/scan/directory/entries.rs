@@ -6,15 +6,14 @@ use std::mem::MaybeUninit;
 use huai_format::entry::DIRECTORY_MODE;
 use huai_format::limits::{NAME_BYTES, PATH_BYTES, TARGET_BYTES};
 use huai_format::path::is_reserved;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome, Status};
+use huai_sys::error::Errno;
+use huai_sys::listing::reserve;
 
 use super::crowd::{Parts, ReadDirectory};
 use super::frame::{Directory, Frame, Problem, Reason};
 use super::leaf::{Leaf, Leaves};
 use super::place::{Place, Tree};
-use crate::sys::call::{self, Outcome, Status};
-use crate::sys::listing::reserve;
 use crate::walk::exclude;
 use crate::walk::line;
 use crate::walk::owners::LastOwners;

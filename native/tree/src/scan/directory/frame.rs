@@ -4,7 +4,7 @@ use huai_format::escape::unescape;
 use huai_format::find::split_before;
 use huai_format::layout::ListingText;
 use huai_format::path::RelPath;
-use rustix::io::Errno;
+use huai_sys::error::Errno;
 
 /// The bytes of a file's record: device, inode, size, mtime and ctime in eight bytes each; number
 /// of links, offset of its line, mode, user, group and padding in four each, all little-endian.

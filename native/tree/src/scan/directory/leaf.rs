@@ -2,11 +2,11 @@
 
 use huai_format::entry::{FILE_MODE, SYMLINK_MODE};
 use huai_format::escape::put_escaped;
-use rustix::io::Errno;
+use huai_sys::call::{Outcome, Status};
+use huai_sys::error::Errno;
+use huai_sys::listing::reserve;
 
 use super::frame::RECORD;
-use crate::sys::call::{Outcome, Status};
-use crate::sys::listing::reserve;
 use crate::walk::line;
 
 /// The permission that others need to read a file.

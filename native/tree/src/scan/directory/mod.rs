@@ -3,6 +3,7 @@
 
 mod crowd;
 mod entries;
+pub(super) mod file_systems;
 mod frame;
 mod leaf;
 mod packed;

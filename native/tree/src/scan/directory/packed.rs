@@ -4,13 +4,12 @@
 //! names share prefixes, and attributes repeat.
 
 use huai_format::cursor::Cursor;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{FileType, Outcome, Status, Time};
+use huai_sys::error::Errno;
+use huai_sys::listing::reserve;
 
 use super::leaf::Leaf;
 use super::varint::{folded, put_number, take_number, unfolded};
-use crate::sys::call::{Outcome, Status, Time};
-use crate::sys::listing::reserve;
 
 /// The first byte of a leaf has a bit for each of these.
 const SAME_ATTRIBUTES: u8 = 1;

@@ -3,11 +3,11 @@
 use std::os::fd::BorrowedFd;
 
 use huai_format::pattern::Pattern;
+use huai_sys::call::{Outcome, Status};
+use huai_sys::handle::Root;
+use huai_sys::stop::Stop;
 
-use crate::sys::call::{Outcome, Status};
-use crate::sys::file_systems::FileSystems;
-use crate::sys::handle::Root;
-use crate::sys::stop::Stop;
+use super::file_systems::FileSystems;
 use crate::walk::owners::{LastOwners, LookUp, Owners};
 
 /// The options of a scan.

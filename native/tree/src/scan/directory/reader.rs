@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::call::{self, FileType, Outcome, Status, terminated};
+use huai_sys::error::{Errno, is_shortage};
+use huai_sys::listing::Names;
 
 use super::crowd::{PART, ReadDirectory};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason};
 use super::place::{Place, Tree};
-use crate::sys::call::{self, Outcome, Status, terminated};
-use crate::sys::error::is_shortage;
-use crate::sys::listing::Names;
 use crate::walk::owners::LastOwners;
 use crate::walk::queue::Reading;
 
@@ -156,7 +154,7 @@ impl Reader {
         names
             .read(place.handle, |name, kind| entries.wants(place, name, kind))
             .map_err(as_failure)?;
-        if names.len() > PART {
+        if names.count() > PART {
             entries.expect_many();
         }
         for (name, kind) in names.iter() {

@@ -4,15 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blake3::Hasher;
-use rustix::io::Errno;
+use huai_sys::attributes::{Attributes, Of};
+use huai_sys::call::{self, Outcome, Status, Time};
+use huai_sys::change;
+use huai_sys::error::Errno;
+use huai_sys::pace::Pace;
+use huai_sys::stop::Stop;
 
 use super::targets::Targets;
 use crate::hashing::hash::{Blake3Digest, Reader};
-use crate::sys::attributes::{Attributes, Of};
-use crate::sys::call::{self, Outcome, Status, Time};
-use crate::sys::change;
-use crate::sys::pace::Pace;
-use crate::sys::stop::Stop;
 
 /// The unit of `Status::blocks`, in bytes.
 const SECTOR: u64 = 512;

@@ -7,16 +7,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use huai_format::path::split;
+use huai_sys::attributes::{Attributes, time_of};
+use huai_sys::call::{Status, Time};
+use huai_sys::error::Result;
+use huai_sys::regular::{open_as_seen, open_regular_at};
+use huai_sys::stop::Stop;
 
 use super::content::{Fault, Source, Way};
 use super::rows::{Area, Desk, Ways, rows};
 use crate::publish::Tree;
 use crate::stage::verify::FileMetadata;
-use crate::sys::attributes::{Attributes, time_of};
-use crate::sys::call::{Status, Time};
-use crate::sys::error::Result;
-use crate::sys::regular::{open_as_seen, open_regular_at};
-use crate::sys::stop::Stop;
 
 /// A wanted file, and a file of the tree that may have its content.
 #[derive(Debug)]

@@ -4,18 +4,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::io::Errno;
+use huai_sys::attributes::time_of;
+use huai_sys::call;
+use huai_sys::change;
+use huai_sys::error::{Errno, Error, Result};
+use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use super::content::{Copier, Fault, New, Source, Way};
 use super::targets::Targets;
 use crate::publish::LastFolder;
 use crate::stage::verify::FileMetadata;
-use crate::sys::attributes::time_of;
-use crate::sys::call;
-use crate::sys::change;
-use crate::sys::error::{Error, Result};
-use crate::sys::stop::Stop;
-use crate::sys::workers;
 
 /// The most files that a thread takes at a time, often of one directory.
 const CHUNK: usize = 32;

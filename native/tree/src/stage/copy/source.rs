@@ -9,18 +9,16 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
 use huai_format::path::split;
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use huai_sys::attributes::time_of;
+use huai_sys::call::{self, FileType, Status};
+use huai_sys::error::{Errno, Error, Result, is_shortage};
+use huai_sys::handle::{LastDirectory, Root};
+use huai_sys::regular::open_as_seen;
+use huai_sys::stop::Stop;
 
 use super::content::{CopiedFile, Copier, Fault, New, Source};
 use super::targets::Targets;
 use crate::stage::verify::{VerifyRequest, fits};
-use crate::sys::attributes::time_of;
-use crate::sys::call::{self, Status};
-use crate::sys::error::{Error, Result, is_shortage};
-use crate::sys::handle::{LastDirectory, Root};
-use crate::sys::regular::open_as_seen;
-use crate::sys::stop::Stop;
 
 /// The result for a requested file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use huai_format::path::split;
-use rustix::io::Errno;
-
-use crate::sys::call::{self, Outcome};
-use crate::sys::change;
+use huai_sys::call::{self, Outcome};
+use huai_sys::change;
+use huai_sys::error::Errno;
 
 /// The mode bits that a file may have before it is published.
 const MODES: u32 = 0o777;

@@ -18,7 +18,8 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>; // prose: each crate has one
 
 impl Error {
-    pub(crate) fn new(doing: &'static str, path: &[u8], errno: Errno) -> Self {
+    /// Make an error.
+    pub fn new(doing: &'static str, path: &[u8], errno: Errno) -> Self {
         Self {
             doing,
             path: path.to_vec(),

@@ -14,27 +14,29 @@ const LONG: usize = 4096;
 
 /// The root of a tree.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub struct Root {
     handle: OwnedFd,
     /// The device number of its file system.
-    pub(crate) device: u64,
+    pub device: u64,
     mount: u64,
     /// True if the kernel supports openat2 and allows it.
     quick: bool,
 }
 
 impl Root {
-    pub(crate) fn open(path: &[u8]) -> Result<Self> {
+    /// Open the directory at `path`.
+    pub fn open(path: &[u8]) -> Result<Self> {
         let handle = call::open_root(path).map_err(|errno| Error::new("open", path, errno))?;
         Self::of(handle, path)
     }
 
     /// Make a root from an open directory; `path` is for the error.
-    pub(crate) fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
+    pub fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
         Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }
 
-    pub(crate) fn try_of(handle: OwnedFd) -> Outcome<Self> {
+    /// Make a root of an open directory.
+    pub fn try_of(handle: OwnedFd) -> Outcome<Self> {
         let Status { device, mount, .. } = call::status(handle.as_fd())?;
         // PERM: old seccomp filters.
         let quick = !matches!(
@@ -50,7 +52,7 @@ impl Root {
     }
 
     /// Open the directory at `path` for reading; empty for the root.
-    pub(crate) fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
+    pub fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if path.is_empty() {
             return call::open_here(self.handle.as_fd(), b".");
         }
@@ -64,7 +66,7 @@ impl Root {
 
     /// Open the directory at `path`, which is not empty, for lookups; `None` if it has to be opened
     /// component by component.
-    pub(crate) fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+    pub fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
         }
@@ -73,7 +75,7 @@ impl Root {
     }
 
     /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way.
-    pub(crate) fn pass_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+    pub fn pass_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
         }
@@ -81,12 +83,12 @@ impl Root {
     }
 
     /// Return true if a directory is on the file system of the root, and not in a mount below it.
-    pub(crate) fn is_within(&self, directory: &Status) -> bool {
+    pub fn is_within(&self, directory: &Status) -> bool {
         (directory.device, directory.mount) == (self.device, self.mount)
     }
 
     /// Open the directory at `path` for lookups; empty for the root.
-    pub(crate) fn enter(&self, path: &[u8]) -> Outcome<OwnedFd> {
+    pub fn enter(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if !path.is_empty() {
             if let Some(outcome) = self.pass(path).filter(|it| !is_too_long(it)) {
                 return outcome;
@@ -99,22 +101,23 @@ impl Root {
     }
 
     /// Open the root again.
-    pub(crate) fn again(&self) -> Outcome<OwnedFd> {
+    pub fn again(&self) -> Outcome<OwnedFd> {
         call::open_here(self.handle(), b".")
     }
 
-    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+    /// Return the handle.
+    pub fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
 
 /// The last directory, which is nearly always that of the next file as well.
 #[derive(Debug, Default)]
-pub(crate) struct LastDirectory<'a>(Option<(&'a [u8], OwnedFd)>);
+pub struct LastDirectory<'a>(Option<(&'a [u8], OwnedFd)>);
 
 impl<'a> LastDirectory<'a> {
     /// Open the directory at `path` below `root` for lookups; empty for the root.
-    pub(crate) fn open(&mut self, root: &Root, path: &'a [u8]) -> Outcome<BorrowedFd<'_>> {
+    pub fn open(&mut self, root: &Root, path: &'a [u8]) -> Outcome<BorrowedFd<'_>> {
         let last = self.0.take().filter(|(last, _)| *last == path);
         let handle = match last {
             Some(last) => last,

@@ -30,7 +30,7 @@ pub fn open_regular(root: &[u8], path: &[u8]) -> Result<Option<OwnedFd>> {
 }
 
 /// Return true if an error means a missing entry, or a symlink on the way to it.
-pub(crate) fn is_absence(errno: Errno) -> bool {
+pub fn is_absence(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV
@@ -39,7 +39,7 @@ pub(crate) fn is_absence(errno: Errno) -> bool {
 
 /// Open the regular file `name` of an open directory; `None` if it is not one, or was replaced
 /// meanwhile.
-pub(crate) fn open_regular_at(
+pub fn open_regular_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
 ) -> Outcome<Option<(OwnedFd, Status)>> {
@@ -49,7 +49,7 @@ pub(crate) fn open_regular_at(
 
 /// Open the regular file `name` that was examined; `None` if it is not one, or was replaced
 /// meanwhile.
-pub(crate) fn open_as_seen(
+pub fn open_as_seen(
     directory: BorrowedFd<'_>,
     name: &[u8],
     seen: &Status,

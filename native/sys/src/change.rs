@@ -17,19 +17,15 @@ use rustix::io::Errno;
 use super::call::{self, Outcome, Time, again, handle_path};
 
 /// The id that leaves a user or group unchanged.
-pub(crate) const LEAVE: u32 = u32::MAX;
+pub const LEAVE: u32 = u32::MAX;
 
 /// Make an empty file that only its owner may open; it must not exist.
-pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     make_file_with(directory, name, 0o600)
 }
 
 /// Make an empty file with the permission bits of `mode`, less the umask; it must not exist.
-pub(crate) fn make_file_with(
-    directory: BorrowedFd<'_>,
-    name: &[u8],
-    mode: u32,
-) -> Outcome<OwnedFd> {
+pub fn make_file_with(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))
@@ -37,7 +33,7 @@ pub(crate) fn make_file_with(
 }
 
 /// Reopen a private file that this process has open as `number`, for writing.
-pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
+pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     again(Errno::INTR, || {
@@ -46,13 +42,13 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
 }
 
 /// Open a private file for reading and writing.
-pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Write all of `bytes` at the current position of the file.
-pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
+pub fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
         let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
         if written == 0 {
@@ -64,7 +60,7 @@ pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
 }
 
 /// Write all of `bytes` at `offset`.
-pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
+pub fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
         let written = again(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
         if written == 0 {
@@ -77,12 +73,12 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) 
 }
 
 /// Share all blocks of `source` with the empty file `target`, if the file system can.
-pub(crate) fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
+pub fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
 /// Copy the bytes of `source` in `range` to the same offset of `target`, by any means.
-pub(crate) fn copy_range(
+pub fn copy_range(
     target: BorrowedFd<'_>,
     source: BorrowedFd<'_>,
     range: Range<u64>,
@@ -127,7 +123,7 @@ fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64
 }
 
 /// Make a hole, or write zeros if the file system cannot.
-pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+pub fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
     let flags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
     let punched = again(Errno::INTR, || {
@@ -142,7 +138,7 @@ pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()
 /// Reserve the blocks of a range, without changing the file's size or content.
 ///
 /// Does nothing if the file system cannot reserve blocks.
-pub(crate) fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+pub fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
     let reserved = again(Errno::INTR, || {
         rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, range.start, size)
@@ -166,16 +162,17 @@ fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
 }
 
 /// Make an empty directory that only its owner may enter.
-pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+pub fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::mkdirat(directory, name, Mode::RWXU)
 }
 
-pub(crate) fn make_symlink(directory: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> Outcome<()> {
+/// Make a symlink.
+pub fn make_symlink(directory: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> Outcome<()> {
     rustix::fs::symlinkat(target, directory, name)
 }
 
 /// Make another name of the file `leader` of the directory `from`.
-pub(crate) fn make_link(
+pub fn make_link(
     from: BorrowedFd<'_>,
     leader: &[u8],
     directory: BorrowedFd<'_>,
@@ -185,7 +182,7 @@ pub(crate) fn make_link(
 }
 
 /// Make another name of a file that was opened without permission to read it.
-pub(crate) fn make_link_by_path(
+pub fn make_link_by_path(
     leader: BorrowedFd<'_>,
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -194,63 +191,63 @@ pub(crate) fn make_link_by_path(
     rustix::fs::linkat(CWD, handle_path(leader), directory, name, flags)
 }
 
-pub(crate) fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
+/// Set the size of a file.
+pub fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::ftruncate(file, size))
 }
 
-pub(crate) fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+/// Set the permission bits.
+pub fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::fchmod(of, Mode::from_raw_mode(mode))
 }
 
 /// Set the mode of an inode that was opened without permission to read it, which fchmod(2) refuses.
-pub(crate) fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+pub fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::chmod(handle_path(of), Mode::from_raw_mode(mode))
 }
 
 /// Set the mode of the entry `name`; follows a symlink, so only for private directories.
-pub(crate) fn set_mode_at(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<()> {
+pub fn set_mode_at(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<()> {
     rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
 }
 
-pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+/// Set owner and group.
+pub fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
     rustix::fs::fchown(of, uid(user), gid(group))
 }
 
 /// Set the owner of an inode that was opened without permission to read it.
-pub(crate) fn set_owner_by_path(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+pub fn set_owner_by_path(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
     rustix::fs::chown(handle_path(of), uid(user), gid(group))
 }
 
 /// Set the owner of the entry `name`, of a symlink itself.
-pub(crate) fn set_owner_at(
-    directory: BorrowedFd<'_>,
-    name: &[u8],
-    user: u32,
-    group: u32,
-) -> Outcome<()> {
+pub fn set_owner_at(directory: BorrowedFd<'_>, name: &[u8], user: u32, group: u32) -> Outcome<()> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::chownat(directory, name, uid(user), gid(group), flags)
 }
 
-pub(crate) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+/// Set the mtime.
+pub fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::futimens(of, &timestamps(mtime))
 }
 
 /// Set the time of an inode that was opened without permission to read it.
-pub(crate) fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+pub fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::utimensat(CWD, handle_path(of), &timestamps(mtime), AtFlags::empty())
 }
 
 /// Set the time of the entry `name`, of a symlink itself.
-pub(crate) fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
+pub fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
 }
 
 /// A place: a directory and a name in it.
-pub(crate) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
+pub type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
 
-pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+/// Rename an entry, which replaces another one.
+pub fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat(from.0, from.1, to.0, to.1)
 }
 
@@ -258,7 +255,7 @@ pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
 ///
 /// If kernel or file system cannot refuse that, the name is checked first; a name that appears
 /// after the check is replaced.
-pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+pub fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     match rename_noreplace(from, to) {
         Err(errno) if lacks(errno) => {}
         outcome => return outcome,
@@ -271,36 +268,37 @@ pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
 }
 
 /// Rename an entry; `EXIST` if the new name is taken, and an error if that cannot be refused.
-pub(crate) fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+pub fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
 }
 
 /// Return true if an error means that the call or its flag is not supported.
-pub(crate) fn lacks(errno: Errno) -> bool {
+pub fn lacks(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::NOTSUP)
 }
 
-pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
+/// Exchange two entries.
+pub fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)
 }
 
 /// Remove an entry that is not a directory.
-pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+pub fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
 /// Remove an empty directory.
-pub(crate) fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+pub fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
 }
 
 /// Write a file or directory, with its attributes, to disk.
-pub(crate) fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
+pub fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::fsync(of))
 }
 
 /// Write all changes of the file system of an open file to disk.
-pub(crate) fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
+pub fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::syncfs(of))
 }
 

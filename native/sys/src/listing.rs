@@ -16,7 +16,7 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// Names with their types, in memory that is reused for the next directory.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     raw: Vec<u8>,
     /// The names, each after a byte for its type, and ended by NUL.
     text: Vec<u8>,
@@ -39,7 +39,7 @@ struct Key {
 impl Names {
     /// Read an open directory from its current position; keeps the names for which `wanted` is
     /// true.
-    pub(crate) fn read(
+    pub fn read(
         &mut self,
         directory: BorrowedFd<'_>,
         mut wanted: impl FnMut(&[u8], FileType) -> bool,
@@ -107,12 +107,12 @@ impl Names {
     }
 
     /// Return the number of names.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.order.len()
     }
 
     /// Return every name in order, with its listed type.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
         let entry = |begin: &u32| {
             let (kind, rest) = self.text.get(*begin as usize..)?.split_first()?;
             Some((CStr::from_bytes_until_nul(rest).ok()?, type_of(*kind)))
@@ -127,7 +127,7 @@ impl Names {
     }
 
     /// Release the memory that one exceptional directory needed.
-    pub(crate) fn relax(&mut self) {
+    pub fn relax(&mut self) {
         self.clear();
         self.order.shrink_to(KEPT_BYTES / size_of::<u32>());
         self.text.shrink_to(KEPT_BYTES);
@@ -136,7 +136,7 @@ impl Names {
 
 /// Allocate room for `more` bytes, or return an error: a vector that grows by itself aborts
 /// the process.
-pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), Errno> {
+pub fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), Errno> {
     vector.try_reserve(more).map_err(|_| Errno::NOMEM)
 }
 

@@ -36,18 +36,18 @@ impl Stop {
     }
 
     /// Return true if no time is left to read content.
-    pub(crate) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         self.pace.get().is_some_and(|pace| pace.is_over())
     }
 
     /// Wait until more content may be read; false if none may be.
-    pub(crate) fn may_read(&self) -> bool {
+    pub fn may_read(&self) -> bool {
         !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
     }
 
     /// Wait until the bytes of `pace` are within its rate; false after a stop, or when its time
     /// is over.
-    pub(crate) fn wait_for(&self, pace: &Pace) -> bool {
+    pub fn wait_for(&self, pace: &Pace) -> bool {
         let due = pace.due();
         while let Some(early) = pace.until(due) {
             if self.is_set() {
@@ -59,7 +59,7 @@ impl Stop {
     }
 
     /// Count bytes of content that were read.
-    pub(crate) fn has_read(&self, bytes: usize) {
+    pub fn has_read(&self, bytes: usize) {
         if let Some(pace) = self.pace.get() {
             pace.spend(bytes);
         }

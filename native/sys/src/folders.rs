@@ -27,7 +27,7 @@ const OWNER_MAY_ALL: u32 = 0o700;
 
 /// The directories below one root.
 #[derive(Debug)]
-pub(crate) struct Folders {
+pub struct Folders {
     root: Arc<OwnedFd>,
     beneath: Root,
     /// The user whose directories may get u+rwx.
@@ -65,7 +65,7 @@ struct KeptHandle {
 
 impl Folders {
     /// Open directories below `root`; directories of the user `loosens` may get u+rwx.
-    pub(crate) fn new(root: OwnedFd, loosens: Option<u32>) -> Outcome<Self> {
+    pub fn new(root: OwnedFd, loosens: Option<u32>) -> Outcome<Self> {
         let beneath = root.try_clone().map_err(|_| Errno::MFILE)?;
         Ok(Self {
             root: Arc::new(root),
@@ -78,12 +78,12 @@ impl Folders {
     }
 
     /// Return the root, open for reading.
-    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+    pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
     /// Return a handle for lookups.  `NOTDIR` means a symlink or another non-directory on the way.
-    pub(crate) fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
+    pub fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
         if path.is_empty() {
             return Ok(Arc::clone(&self.root));
         }
@@ -155,7 +155,7 @@ impl Folders {
     }
 
     /// Give a directory u+rwx; false if this is not allowed, or it has them.
-    pub(crate) fn make_writable(&mut self, path: &[u8]) -> Outcome<bool> {
+    pub fn make_writable(&mut self, path: &[u8]) -> Outcome<bool> {
         let handle = self.open(path)?;
         self.loosen(handle.as_fd(), path)
     }
@@ -173,7 +173,7 @@ impl Folders {
     }
 
     /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat.
-    pub(crate) fn permitted<T>(
+    pub fn permitted<T>(
         &mut self,
         folders: &[&[u8]],
         mut operation: impl FnMut(&mut Self) -> Outcome<T>,
@@ -190,14 +190,14 @@ impl Folders {
     }
 
     /// Mark the mode of a directory as final, so that `restore_modes` does not change it.
-    pub(crate) fn settled(&mut self, path: &[u8]) {
+    pub fn settled(&mut self, path: &[u8]) {
         self.loosened.remove(&InTreeOrder(path.to_vec()));
     }
 
     /// Restore the modes of directories that got u+rwx; returns the paths where this failed.
     ///
     /// After a stop, the next call restores the rest.
-    pub(crate) fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
+    pub fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
         let mut failed = Vec::new();
         // Children come first: on the way, a directory above may have to get u+rwx again.
         while !stop.is_set() {
@@ -215,7 +215,7 @@ impl Folders {
     }
 
     /// Forget `old`, which was removed, or renamed to `new`, with everything below it.
-    pub(crate) fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
+    pub fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
         self.open.retain(|path, _| below(path, old).is_none());
         let later = self.loosened.range(InTreeOrder(old.to_vec())..);
         let moved: Vec<_> = later
@@ -232,7 +232,7 @@ impl Folders {
     }
 
     /// Close all handles, so that renames by other processes are seen.
-    pub(crate) fn refresh(&mut self) {
+    pub fn refresh(&mut self) {
         self.open.clear();
     }
 }

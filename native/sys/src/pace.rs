@@ -31,18 +31,18 @@ impl Pace {
     }
 
     /// Count bytes that were read, or are about to be.
-    pub(crate) fn spend(&self, bytes: usize) {
+    pub fn spend(&self, bytes: usize) {
         self.spent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Return the age at which the bytes so far are within the rate, or the time is over.
-    pub(crate) fn due(&self) -> Duration {
+    pub fn due(&self) -> Duration {
         let due = self.within_rate();
         self.most.map_or(due, |most| due.min(most))
     }
 
     /// Return the time until this age; `None` if it is reached.
-    pub(crate) fn until(&self, age: Duration) -> Option<Duration> {
+    pub fn until(&self, age: Duration) -> Option<Duration> {
         let early = age.checked_sub(self.began.elapsed());
         early.filter(|early| !early.is_zero())
     }

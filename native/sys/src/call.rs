@@ -2,16 +2,16 @@
 //!
 //! A signal may arrive on any thread, and rustix does not retry by itself.
 
-#![expect(clippy::disallowed_methods, reason = "the one door to what reads")]
-
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+pub use rustix::fs::FileType;
+pub use rustix::fs::inotify::ReadFlags;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
+    AtFlags, Mode, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags, StatxTimestamp,
 };
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -23,13 +23,13 @@ const ATTEMPTS: usize = 16;
 const FLOOD: usize = 1 << 16;
 
 /// The flags to open a directory for reading.
-pub(crate) const TO_READ: OFlags = OFlags::RDONLY
+pub const TO_READ: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// The flags to open a directory for lookups.
-pub(crate) const TO_PASS: OFlags = OFlags::PATH
+pub const TO_PASS: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -64,40 +64,53 @@ const DEFAULT_ACL: &str = "system.posix_acl_default";
 const ACL_MOST: usize = 64 << 10;
 
 /// The result of a call.
-pub(crate) type Outcome<T> = Result<T, Errno>;
+pub type Outcome<T> = Result<T, Errno>;
 
 /// Convert a name for the kernel.
-pub(crate) fn terminated(name: &[u8]) -> Outcome<CString> {
+pub fn terminated(name: &[u8]) -> Outcome<CString> {
     CString::new(name).map_err(|_| Errno::INVAL)
 }
 
 /// A time as the kernel reports it: seconds, rounded down, and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Time {
-    pub(crate) seconds: i64,
-    pub(crate) nanoseconds: u32,
+pub struct Time {
+    /// Seconds since the epoch.
+    pub seconds: i64,
+    /// Nanoseconds of the second.
+    pub nanoseconds: u32,
 }
 
 /// The status of an entry (statx(2)).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Status {
-    pub(crate) kind: FileType,
-    pub(crate) mode: u32,
-    pub(crate) device: u64,
+pub struct Status {
+    /// The type.
+    pub kind: FileType,
+    /// The permission bits with setuid, setgid and sticky.
+    pub mode: u32,
+    /// The kernel's number of the file system.
+    pub device: u64,
     /// The mount id; 0 if unknown, before Linux 5.8.
-    pub(crate) mount: u64,
-    pub(crate) inode: u64,
-    pub(crate) links: u32,
-    pub(crate) user: u32,
-    pub(crate) group: u32,
-    pub(crate) size: u64,
+    pub mount: u64,
+    /// The inode number.
+    pub inode: u64,
+    /// The number of names.
+    pub links: u32,
+    /// The owner.
+    pub user: u32,
+    /// The group.
+    pub group: u32,
+    /// The size in bytes.
+    pub size: u64,
     /// The number of allocated units of 512 bytes.
-    pub(crate) blocks: u64,
-    pub(crate) mtime: Time,
-    pub(crate) ctime: Time,
+    pub blocks: u64,
+    /// The time of the last change of the content.
+    pub mtime: Time,
+    /// The time of the last change of the inode.
+    pub ctime: Time,
 }
 
-pub(crate) fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
+/// Repeat a call that a signal interrupts, or that fails with `also`.
+pub fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
     for _ in 1..ATTEMPTS {
         match call() {
             Err(errno) if errno == Errno::INTR || errno == also => {}
@@ -108,13 +121,13 @@ pub(crate) fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Out
 }
 
 /// Open a directory that a person named, which may be a symlink.
-pub(crate) fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = TO_READ.difference(OFlags::NOFOLLOW);
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Open a directory that the caller made or owns, which may not be a symlink.
-pub(crate) fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::open(path, TO_READ, Mode::empty())
     })
@@ -126,7 +139,7 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS);
 
 /// Open the directory `path` below `root` in one call, without following symlinks.
-pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
+pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
     again(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH)
     })
@@ -134,7 +147,7 @@ pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> 
 
 /// Open the directory `path` below `root` for lookups, without following symlinks or crossing
 /// mounts.
-pub(crate) fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
+pub fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let how = BENEATH.union(ResolveFlags::NO_XDEV);
     again(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, TO_PASS, Mode::empty(), how)
@@ -142,27 +155,27 @@ pub(crate) fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd>
 }
 
 /// Open the directory `name` of `from` for reading.
-pub(crate) fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_READ, Mode::empty())
     })
 }
 
 /// Open the directory `name` of `from` for lookups.
-pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_PASS, Mode::empty())
     })
 }
 
 /// Open a private file for reading.
-pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Reopen the file that this process has open as `number`, for reading.
-pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
+pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     again(Errno::INTR, || {
@@ -171,7 +184,7 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
 }
 
 /// Open the file `name` of `from` for reading; never blocks on other types.
-pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;
     again(Errno::INTR, || {
@@ -180,7 +193,7 @@ pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd
 }
 
 /// Open an entry of any type, without permission to read it and without an effect on it.
-pub(crate) fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::empty())
@@ -188,16 +201,12 @@ pub(crate) fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<Owne
 }
 
 /// Read the bytes at `offset` once; returns their number.
-pub(crate) fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
+pub fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
     again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
 }
 
 /// Fill all of `room` with the bytes at `offset`; a file that ends before is an error.
-pub(crate) fn read_all_at(
-    file: BorrowedFd<'_>,
-    mut offset: u64,
-    mut room: &mut [u8],
-) -> Outcome<()> {
+pub fn read_all_at(file: BorrowedFd<'_>, mut offset: u64, mut room: &mut [u8]) -> Outcome<()> {
     while !room.is_empty() {
         let read = read_at(file, offset, room)?;
         if read == 0 {
@@ -211,7 +220,7 @@ pub(crate) fn read_all_at(
 
 /// Return the next range of data in a range of a file; `None` if only holes follow.  Without
 /// support of the file system, everything is data.
-pub(crate) fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Option<Range<u64>>> {
+pub fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Option<Range<u64>>> {
     let begin = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
         Ok(begin) if begin < range.end => begin,
         Ok(_) | Err(Errno::NXIO) => return Ok(None),
@@ -223,13 +232,13 @@ pub(crate) fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Opti
 }
 
 /// Return the status of an open file or directory.
-pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
+pub fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
     statx(of, c"", AtFlags::EMPTY_PATH)
 }
 
 /// Return the status of an open file or directory, and its time of birth if the file system reports
 /// it.
-pub(crate) fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> {
+pub fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> {
     statx_with_birth(of, c"", AtFlags::EMPTY_PATH)
 }
 
@@ -237,12 +246,12 @@ pub(crate) fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<T
 const TO_LOOK: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// Return the status of the entry `name` of a directory.
-pub(crate) fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
+pub fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
     statx(directory, name, TO_LOOK)
 }
 
 /// Return the status of the entry `name` of a directory, and its time of birth if reported.
-pub(crate) fn status_with_birth_at(
+pub fn status_with_birth_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
 ) -> Outcome<(Status, Option<Time>)> {
@@ -250,7 +259,7 @@ pub(crate) fn status_with_birth_at(
 }
 
 /// Return type and id of the file system of an open file or directory; an id of 0 is unknown.
-pub(crate) fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
+pub fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
     let kind = again(Errno::INTR, || rustix::fs::fstatfs(of))?.f_type;
     let id = again(Errno::INTR, || rustix::fs::fstatvfs(of))?.f_fsid;
     Ok((u64::try_from(kind).unwrap_or_default(), id))
@@ -301,7 +310,7 @@ fn time(found: StatxTimestamp) -> Time {
 }
 
 /// Return the default ACL of an open directory, which may be empty.
-pub(crate) fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
+pub fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
     let path = handle_path(of);
     let mut room = vec![0; ACL_MOST];
     let read = again(Errno::INTR, || {
@@ -316,12 +325,12 @@ pub(crate) fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
 }
 
 /// Return a path of the opened inode (proc(5)).
-pub(crate) fn handle_path(of: BorrowedFd<'_>) -> String {
+pub fn handle_path(of: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", of.as_raw_fd())
 }
 
 /// Return the target of the symlink `name` of a directory, truncated to `room`.
-pub(crate) fn read_link<'a>(
+pub fn read_link<'a>(
     directory: BorrowedFd<'_>,
     name: impl Arg,
     room: &'a mut [MaybeUninit<u8>],
@@ -330,17 +339,17 @@ pub(crate) fn read_link<'a>(
 }
 
 /// Rewind an open directory.
-pub(crate) fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
+pub fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
     rustix::fs::seek(directory, SeekFrom::Start(0)).map(|_| ())
 }
 
 /// Make a queue of events of watched directories; reading it never blocks.
-pub(crate) fn watching() -> Outcome<OwnedFd> {
+pub fn watching() -> Outcome<OwnedFd> {
     inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
 }
 
 /// Watch an open directory; returns its number in the queue.
-pub(crate) fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
+pub fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
     let path = handle_path(directory);
     again(Errno::INTR, || {
         inotify::add_watch(queue, path.as_str(), WATCHED)
@@ -348,14 +357,14 @@ pub(crate) fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome
 }
 
 /// End the watch with this number.
-pub(crate) fn unwatch(queue: BorrowedFd<'_>, number: i32) {
+pub fn unwatch(queue: BorrowedFd<'_>, number: i32) {
     // It may have ended by itself.
     let _ = inotify::remove_watch(queue, number);
 }
 
 /// Call `each` with the number, the kind and the name of each present event; stops after [`FLOOD`]
 /// of them.
-pub(crate) fn read_events(
+pub fn read_events(
     queue: BorrowedFd<'_>,
     room: &mut [MaybeUninit<u8>],
     mut each: impl FnMut(i32, ReadFlags, &[u8]),
@@ -378,7 +387,7 @@ pub(crate) fn read_events(
 }
 
 /// Call `each` with name and type of all entries except "." and "..".
-pub(crate) fn read_names(
+pub fn read_names(
     directory: BorrowedFd<'_>,
     room: &mut [MaybeUninit<u8>],
     mut each: impl FnMut(&CStr, FileType) -> Outcome<()>,

@@ -9,8 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use blake3::Hasher;
-
-use super::call::{self, Outcome, Status, Time};
+use huai_sys::call::{self, Outcome, Status, Time};
 
 /// The types whose file system id (statfs(2)) is made from a UUID, or an equivalent: ext2 to
 /// ext4, btrfs, bcachefs, ZFS, `CephFS`.  The id of others is a device number or random.

@@ -5,7 +5,7 @@ use std::thread::{self, Builder};
 
 /// Run `work` in `threads` threads, including the caller's, and return all results.  If fewer
 /// threads can be started, fewer do the work.
-pub(crate) fn run<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn run<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let spawn = |_| Builder::new().spawn_scoped(scope, &work).ok();
         let workers: Vec<_> = (1..threads).map_while(spawn).collect();

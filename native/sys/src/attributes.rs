@@ -38,7 +38,7 @@ pub enum Mode {
 
 /// The entry to change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Of<'a> {
+pub enum Of<'a> {
     /// An inode, by any handle.
     Inode(BorrowedFd<'a>),
     /// A file that is open for reading or writing.
@@ -50,12 +50,13 @@ pub(crate) enum Of<'a> {
 }
 
 impl Attributes {
-    pub(crate) fn time(&self) -> Time {
+    /// Return the mtime.
+    pub fn time(&self) -> Time {
         time_of(self.mtime)
     }
 
     /// Set all attributes of a file or directory with this `status`.
-    pub(crate) fn set(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
+    pub fn set(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         let chowned = self.set_owner(of, status)?;
         self.set_mode(of, status, chowned)?;
         self.set_time(of, status)
@@ -63,25 +64,25 @@ impl Attributes {
 
     /// Set all attributes of an open staged file; false if publishing has to set them.  An error
     /// here would occur there as well, and is reported there.
-    pub(crate) fn finish(&self, file: BorrowedFd<'_>, status: &Status) -> bool {
+    pub fn finish(&self, file: BorrowedFd<'_>, status: &Status) -> bool {
         self.may_finish() && self.set(Of::Open(file), status).is_ok()
     }
 
     /// Return true if a staged file can get them before it is known what is published.
-    pub(crate) fn may_finish(&self) -> bool {
+    pub fn may_finish(&self) -> bool {
         // A kept mode of a replaced file depends on earlier publications, and a file that its owner
         // cannot read cannot be the source of a twin.
         matches!(self.mode, Mode::Exact(mode) if mode & OWNER_READS != 0)
     }
 
     /// Set all attributes of a symlink: on Linux it has no mode of its own.
-    pub(crate) fn set_of_symlink(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
+    pub fn set_of_symlink(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         self.set_owner(of, status)?;
         self.set_time(of, status)
     }
 
     /// Set owner and group; true if they differed.
-    pub(crate) fn set_owner(&self, of: Of<'_>, status: &Status) -> Outcome<bool> {
+    pub fn set_owner(&self, of: Of<'_>, status: &Status) -> Outcome<bool> {
         if self.has_owner(status) {
             return Ok(false);
         }
@@ -97,7 +98,7 @@ impl Attributes {
     }
 
     /// Set the mode, after the owner: chown(2) clears setuid and setgid.
-    pub(crate) fn set_mode(&self, of: Of<'_>, status: &Status, chowned: bool) -> Outcome<()> {
+    pub fn set_mode(&self, of: Of<'_>, status: &Status, chowned: bool) -> Outcome<()> {
         let Mode::Exact(mode) = self.mode else {
             return Ok(());
         };
@@ -135,7 +136,7 @@ impl Attributes {
     }
 
     /// Return true if a file with this status has all of them.
-    pub(crate) fn are_of(&self, status: &Status) -> bool {
+    pub fn are_of(&self, status: &Status) -> bool {
         let mut time = self.time();
         if status.mtime.nanoseconds == 0 {
             time.nanoseconds = 0; // there are file systems that keep no more
@@ -152,7 +153,7 @@ impl Attributes {
 }
 
 /// Convert nanoseconds since the epoch to a time of the kernel.
-pub(crate) fn time_of(nanoseconds: i64) -> Time {
+pub fn time_of(nanoseconds: i64) -> Time {
     Time {
         seconds: nanoseconds.div_euclid(SECOND),
         nanoseconds: fit(nanoseconds.rem_euclid(SECOND)),
