@@ -2,7 +2,7 @@
 
 They are checked before the memory that they guard is allocated.  Raising one is a compatible change
 for readers only; writers must stay within the published values.  The limits of lines, manifests and
-git trees are in the engine alone (`native/format/src/limits.rs`).
+git trees are in the engine alone (`native/git/src/limits.rs`).
 """
 
 NAME_BYTES = 255

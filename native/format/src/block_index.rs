@@ -11,10 +11,10 @@ use blake3::Hasher;
 use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
+use huai_git::crc::Crc32;
+use huai_git::error::{Error, Result};
 
-use crate::crc::Crc32;
 use crate::entry::Digest;
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK_INDEX_BLOCKS, DIGEST_BYTES};
 
 /// The smallest block in bytes; smaller ones cost more than they save.

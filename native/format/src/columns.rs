@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::bug::fit;
+use huai_git::bug::fit;
+
 use crate::entry::{Body, Entry};
 use crate::limits::DIGEST_BYTES;
 use crate::listing_diff::Sink;

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use huai_git::error::Result;
+use huai_git::oid::Oid;
+
 use crate::diff::Comparison;
 use crate::entry::Entry;
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
-use crate::git::oid::Oid;
 use crate::level::Walk;
 use crate::listing_diff::Sink;
 use crate::objects::ObjectReader;

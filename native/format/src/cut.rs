@@ -5,13 +5,14 @@
 
 use std::collections::HashSet;
 
-use crate::bug::fit;
-use crate::crc::crc32;
+use huai_git::bug::fit;
+use huai_git::crc::crc32;
+use huai_git::error::{Error, Result};
+use huai_git::find::split_before;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+
 use crate::digests::is_zero;
-use crate::error::{Error, Result};
-use crate::find::split_before;
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, PIECE_BYTES_MAX, PIECE_LINES, PIECE_LINES_MAX};
 use crate::objects::ObjectWriter;
 use crate::own_directory::Piece;

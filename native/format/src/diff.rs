@@ -9,10 +9,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::vec::IntoIter;
 
+use huai_git::error::Result;
+use huai_git::oid::Oid;
+
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
 use crate::forest::OwnTree;
-use crate::git::oid::Oid;
 use crate::level::{Level, Step};
 use crate::listing_diff::{ListingPair, Sink};
 use crate::manifest::{InlineDirectory, Listing, ManifestBlock};

@@ -4,9 +4,10 @@
 
 use std::cmp::Ordering;
 
+use huai_git::error::Result;
+
 use crate::entry::{Body, Digest};
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
 use crate::level::Walk;
 use crate::line::{Bookmark, Leaves};
 use crate::manifest::Listing;

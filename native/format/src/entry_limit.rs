@@ -4,7 +4,8 @@
 //! A reader of a snapshot counts what it meets (FORMAT.md, "Limits").  Text and the names of
 //! directories are held in memory, so they are counted as well.
 
-use crate::error::{Error, Result};
+use huai_git::error::{Error, Result};
+
 use crate::limits::{ENTRY_BYTES, LISTING_BYTES};
 use crate::path::{RelPath, at};
 

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use crate::cursor::Cursor;
-use crate::error::{Error, Result};
+use huai_git::cursor::Cursor;
+use huai_git::error::{Error, Result};
+
 use crate::path::quote_bytes;
 
 /// Return true if `byte` must be escaped in a line.

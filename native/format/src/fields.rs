@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use huai_git::error::{Error, Result};
+
 use crate::entry::{Body, Entry, ROOT_OWNER};
-use crate::error::{Error, Result};
 use crate::escape::unescape;
 use crate::limits::{MTIME_MAX, OWNER_BYTES};
 use crate::path::quote_bytes;

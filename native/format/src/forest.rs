@@ -2,9 +2,10 @@
 //!
 //! Reads their git trees and no manifest.
 
+use huai_git::error::Result;
+use huai_git::oid::Oid;
+
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
-use crate::git::oid::Oid;
 use crate::objects::ObjectReader;
 use crate::path::{RelPath, basename};
 use crate::snapshot::Snapshot;

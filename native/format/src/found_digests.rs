@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use huai_git::error::Result;
+
 use crate::entry::{Body, Digest, Entry};
-use crate::error::Result;
 use crate::limits::DIGEST_BYTES;
 use crate::line::Leaves;
 use crate::path::RelPath;

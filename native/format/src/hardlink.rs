@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use huai_git::error::{Error, Result};
+
 use crate::entry::{Body, Entry};
 use crate::entry_limit::EntryLimit;
-use crate::error::{Error, Result};
 use crate::level::Walk;
 use crate::line::Leaves;
 use crate::manifest::Listing;

@@ -4,13 +4,14 @@
 //! as soon as they are complete, and memory holds one open directory per level with its unfinished
 //! manifest.  Every decision follows from names and counts alone, so equal trees give equal ids.
 
+use huai_git::error::{Error, Result};
+use huai_git::find::split_before;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_git::tree::{TreeItem, encode_tree};
+
 use crate::cut::{Cutter, Unit, is_file, write_whole};
-use crate::error::{Error, Result};
 use crate::escape::escape;
-use crate::find::split_before;
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
-use crate::git::tree::{TreeItem, encode_tree};
 use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, SINGLE_LINES};
 use crate::objects::ObjectWriter;
 use crate::own_directory::Piece;

@@ -1,8 +1,9 @@
 //! References of hardlinks to the leaders of their groups (FORMAT.md, "Lines").
 
-use crate::error::{Error, Result};
+use huai_git::error::{Error, Result};
+use huai_git::find::split_before;
+
 use crate::escape::put_escaped;
-use crate::find::split_before;
 use crate::path::{RelPath, parent, quote_bytes};
 
 /// Return the leader for `relative`, as stated by the hardlink `name` in `directory`.

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use huai_git::error::{Error, Result};
+use huai_git::oid::Oid;
+
 use crate::digests;
 use crate::entry_limit::EntryLimit;
-use crate::error::{Error, Result};
-use crate::git::oid::Oid;
 use crate::line::has_leaf;
 use crate::manifest::{InlineDirectory, Listing, Manifest, ManifestBlock};
 use crate::objects::ObjectReader;

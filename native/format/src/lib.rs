@@ -1,4 +1,4 @@
-//! The bytes of a commit: entries, manifests, git objects.
+//! The bytes of a commit: entries, manifests, snapshots.
 //!
 //! Pure: reads no disk, no clock and no environment, and starts no thread.  Any input may be
 //! hostile: a parser takes from the front, counts its work, and never indexes.  A group of
@@ -10,12 +10,6 @@
     clippy::cast_possible_truncation
 )]
 
-pub mod budget;
-pub mod bug;
-pub mod crc;
-pub mod cursor;
-pub mod error;
-pub mod find;
 pub mod limits;
 
 pub mod path;
@@ -31,7 +25,6 @@ pub mod line;
 
 pub mod manifest;
 
-pub mod git;
 pub mod objects;
 pub mod own_directory;
 pub mod piece;

@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 
-use crate::error::Result;
+use huai_git::error::Result;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+
 use crate::forest::{Forest, Node};
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
 use crate::limits::PIECE_LINES;
 use crate::objects::ObjectReader;
 use crate::snapshot::Snapshot;

@@ -5,13 +5,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::cursor::Cursor;
+use huai_git::cursor::Cursor;
+use huai_git::error::{Error, Result};
+use huai_git::find::{position, split_before};
+
 use crate::digests::is_zero;
 use crate::entry::{Body, DIRECTORY_MODE, Digest, Entry, FILE_MODE, SYMLINK_MODE};
-use crate::error::{Error, Result};
 use crate::escape::unescape;
 use crate::fields::{Fields, Mtime, number};
-use crate::find::{position, split_before};
 use crate::leader::resolve;
 use crate::limits::{DIGEST_BYTES, LINE_BYTES, PATH_BYTES, SIZE_MAX, TARGET_BYTES};
 use crate::path::{RelPath, at, check_name, show};

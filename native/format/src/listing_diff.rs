@@ -1,7 +1,8 @@
 //! Compares two listings of one directory, or reports one that has no counterpart.
 
+use huai_git::error::Result;
+
 use crate::entry::{Body, Entry};
-use crate::error::Result;
 use crate::line::{Bookmark, Leaves, decode_directory};
 use crate::manifest::Listing;
 use crate::moves::Move;

@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 
 use blake3::Hasher;
+use huai_git::crc::Crc32;
+use huai_git::cursor::Cursor;
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::{OID_BYTES, Oid};
+use huai_git::tree::{TreeItem, decode_tree, encode_items};
 
-use crate::crc::Crc32;
-use crate::cursor::Cursor;
-use crate::error::{Error, Result};
-use crate::git::object::Kind;
-use crate::git::oid::{OID_BYTES, Oid};
-use crate::git::tree::{TreeItem, decode_tree, encode_items};
 use crate::objects::ObjectReader;
 
 /// The length of a hash in bytes.
@@ -154,7 +154,7 @@ fn of_object(kind: Kind, content: &[u8]) -> Hash {
 )]
 mod tests {
     use super::*;
-    use crate::git::tree::encode_tree;
+    use huai_git::tree::encode_tree;
     use std::cell::Cell;
 
     #[derive(Default)]

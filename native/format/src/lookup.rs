@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
+use huai_git::error::{Error, Result};
+use huai_git::oid::Oid;
+
 use crate::entry_limit::EntryLimit;
-use crate::error::{Error, Result};
 use crate::escape::escape;
-use crate::git::oid::Oid;
 use crate::level::Walk;
 use crate::manifest::{Listing, ManifestBlock};
 use crate::objects::ObjectReader;

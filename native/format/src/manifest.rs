@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
+use huai_git::error::{Error, Result};
+use huai_git::find::{position, split_before};
+
 use crate::digests::is_zero;
-use crate::error::{Error, Result};
 use crate::escape::unescape;
-use crate::find::{position, split_before};
 use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, LINE_BYTES, MANIFEST_LINES};
 use crate::line::find_leaf;
 use crate::path::{RelPath, check_name, parent, show};

@@ -8,10 +8,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::error::Result;
+use huai_git::error::Result;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+
 use crate::forest::{Forest, OwnTree};
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
 use crate::likeness::Likeness;
 use crate::limits::PATH_BYTES;
 use crate::objects::ObjectReader;

@@ -1,8 +1,8 @@
 //! Interfaces to read and write git objects.
 
-use crate::error::Result;
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
+use huai_git::error::Result;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 
 /// A store of git objects.
 pub trait ObjectReader {

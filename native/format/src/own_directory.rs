@@ -2,9 +2,10 @@
 //!
 //! Decodes the tree, and reads nothing below it.
 
-use crate::error::{Error, Result};
-use crate::git::oid::Oid;
-use crate::git::tree::decode_tree;
+use huai_git::error::{Error, Result};
+use huai_git::oid::Oid;
+use huai_git::tree::decode_tree;
+
 use crate::path::{RelPath, at, check_name, quote, show};
 
 /// The ids of one piece of a manifest; equal pieces have equal ids.

@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use crate::error::{Error, Result};
+use huai_git::error::{Error, Result};
+
 use crate::limits::{NAME_BYTES, PATH_BYTES};
 
 /// A name, in any case, of folders for temporary files: of rsync's --delay-updates, and of huai.

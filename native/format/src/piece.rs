@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_git::tree::{TreeItem, decode_tree};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
-use crate::git::tree::{TreeItem, decode_tree};
 use crate::limits::{FANOUT, KEY_DIGITS};
 use crate::objects::ObjectReader;
 use crate::path::{RelPath, at, quote, show};

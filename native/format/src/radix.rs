@@ -2,10 +2,11 @@
 //!
 //! Uses names and ids only, never the content of a piece; `piece` reads it.
 
-use crate::error::Result;
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
-use crate::git::tree::{TreeItem, encode_tree};
+use huai_git::error::Result;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_git::tree::{TreeItem, encode_tree};
+
 use crate::limits::FANOUT;
 use crate::objects::ObjectWriter;
 use crate::piece::{Key, PieceIds};

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use huai_git::error::{Error, Result};
+
 use crate::entry_limit::EntryLimit;
-use crate::error::{Error, Result};
 use crate::level::join;
 use crate::manifest::{InlineDirectory, Listing, Manifest};
 use crate::objects::ObjectReader;

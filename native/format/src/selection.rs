@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
+use huai_git::error::Result;
+
 use crate::entry::{Body, Entry};
-use crate::error::Result;
 use crate::filter::Selector;
 use crate::level::Walk;
 use crate::manifest::Listing;

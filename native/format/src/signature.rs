@@ -4,11 +4,11 @@
 
 use std::fmt;
 
+use huai_git::error::{Error, Result};
 use ssh_key::private::{Ed25519Keypair, KeypairData};
 use ssh_key::public::{Ed25519PublicKey, KeyData};
 use ssh_key::{HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
-use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES, SIGNATURE_BYTES};
 
 /// The bytes of the seed of a private key.

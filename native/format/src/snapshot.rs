@@ -4,10 +4,11 @@
 //! except for rules that are checked when a line is decoded, and for rules about a whole directory
 //! of which only a part was read (FORMAT.md, "What a reader must check").
 
-use crate::error::{Error, Result};
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+
 use crate::escape::{escape, unescape};
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
 use crate::manifest::{InlineDirectory, Manifest, ManifestBlock, piece_start};
 use crate::objects::ObjectReader;

@@ -1,7 +1,8 @@
 //! Counts the leaves of a directory.
 
+use huai_git::find::split_before;
+
 use crate::cut::is_file;
-use crate::find::split_before;
 
 /// The number of leaves, and their size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

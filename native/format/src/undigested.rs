@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use huai_git::error::Result;
+
 use crate::digests::is_zero;
 use crate::entry::{Body, Entry};
-use crate::error::Result;
 use crate::limits::DIGEST_BYTES;
 use crate::line::Leaves;
 use crate::manifest::Listing;

@@ -7,11 +7,11 @@ mod model;
 use std::collections::BTreeSet;
 
 use huai_format::amend::{Amended, Amendment, amend};
-use huai_format::error::Error;
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
 use huai_format::path::{basename, parent};
 use huai_format::snapshot::Snapshot;
+use huai_git::error::Error;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use huai_format::entry::{Body, Entry};
-use huai_format::error::Error;
 use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::path::RelPath;
+use huai_git::error::Error;
 
 fn directory() -> RelPath {
     RelPath::parse(b"pool/main").unwrap()

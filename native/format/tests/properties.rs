@@ -2,19 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use huai_format::cursor::Cursor;
 use huai_format::escape::{escape, unescape};
-use huai_format::git::delta::Delta;
-use huai_format::git::deltify::deltify;
-use huai_format::git::object::{Form, Kind, PackedForm, put_header, take_header};
-use huai_format::git::oid::Oid;
-use huai_format::git::tree::decode_tree;
-use huai_format::limits::OBJECT_BYTES;
 use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::manifest::Manifest;
 use huai_format::own_directory::OwnDirectory;
 use huai_format::path::{RelPath, path_order};
 use huai_format::shared::Shared;
+use huai_git::cursor::Cursor;
+use huai_git::delta::Delta;
+use huai_git::deltify::deltify;
+use huai_git::limits::OBJECT_BYTES;
+use huai_git::object::{Form, Kind, PackedForm, put_header, take_header};
+use huai_git::oid::Oid;
+use huai_git::tree::decode_tree;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

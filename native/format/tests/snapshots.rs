@@ -8,9 +8,6 @@ use std::collections::HashMap;
 use huai_format::diff::Comparison;
 use huai_format::entry::Entry;
 use huai_format::entry_limit::EntryLimit;
-use huai_format::error::{Error, Result};
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
 use huai_format::hardlink::check_hardlinks;
 use huai_format::level::Walk;
 use huai_format::listing_diff::Sink;
@@ -18,6 +15,9 @@ use huai_format::objects::ObjectReader;
 use huai_format::path::RelPath;
 use huai_format::piece::piece_key;
 use huai_format::snapshot::Snapshot;
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 
 /// Objects in memory, with numbers as ids.
 #[derive(Default)]

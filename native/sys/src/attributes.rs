@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::bug::fit;
+use huai_git::bug::fit;
 use rustix::fs::FileType;
 
 use super::call::{self, Outcome, Status, Time};

@@ -1,7 +1,7 @@
 """The limits on the cost of a reply, checked before the cost arises.
 
 Honest mirrors of 10 million entries use a tenth or less of each.  The limits that hold for every
-reader of a pack, such as the number of its objects, are in `native/format/src/limits.rs`.
+reader of a pack, such as the number of its objects, are in `native/git/src/limits.rs`.
 """
 
 from huai_client.run.options import NEVER, Deadline

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use huai_git::error::Result;
+use huai_git::oid::Oid;
+
 use super::leaves::names;
-use crate::error::Result;
-use crate::git::oid::Oid;
 use crate::totals::Totals;
 
 /// The new state of one directory, as far as known.

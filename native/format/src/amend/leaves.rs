@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use huai_git::error::Result;
+use huai_git::find::split_before;
+
 use crate::cut::is_file;
-use crate::error::Result;
 use crate::escape::unescape;
-use crate::find::split_before;
 use crate::limits::DIGEST_BYTES;
 
 /// The next leaf of a listing.

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use huai_git::error::Result;
+use huai_git::find::split_before;
+
 use crate::amend::amendment::Amendment;
 use crate::amend::leaves::{Leaf, LeafReader};
 use crate::cut::is_file;
 use crate::digests::is_zero;
-use crate::error::Result;
-use crate::find::split_before;
 use crate::limits::DIGEST_BYTES;
 use crate::manifest;
 

@@ -14,10 +14,10 @@ mod sparse;
 
 use std::cmp::Ordering;
 
-use crate::error::{Error, Result};
 use crate::objects::{ObjectReader, ObjectWriter};
 use crate::path::path_order;
 use crate::snapshot::Snapshot;
+use huai_git::error::{Error, Result};
 
 pub use amendment::{Amended, Amendment};
 use new_tree::NewTree;

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use huai_git::error::{Error, Result};
+use huai_git::oid::Oid;
+
 use crate::amend::amendment::{Amended, Amendment};
 use crate::amend::leaves::{LeafReader, names};
 use crate::amend::merged::Merged;
 use crate::amend::past::SnapshotReader;
 use crate::amend::sparse::{Sparse, Step};
 use crate::entry_limit::EntryLimit;
-use crate::error::{Error, Result};
-use crate::git::oid::Oid;
 use crate::layout::{Layout, ListingText};
 use crate::level::Walk;
 use crate::manifest;

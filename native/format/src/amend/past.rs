@@ -1,9 +1,10 @@
 //! Reads the snapshot that is amended, from front to end.
 
+use huai_git::error::Result;
+
 use crate::amend::amendment::Amendment;
 use crate::amend::sparse::{Reading, Sparse, Step};
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
 use crate::level::Level;
 use crate::manifest;
 use crate::objects::ObjectReader;

@@ -8,12 +8,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use huai_git::error::Result;
+use huai_git::find::split_before;
+use huai_git::oid::Oid;
+
 use crate::amend::amendment::Amendment;
 use crate::cut::begins_piece;
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
-use crate::find::split_before;
-use crate::git::oid::Oid;
 use crate::level::{self, Level, join};
 use crate::limits::SINGLE_LINES;
 use crate::manifest::{InlineDirectory, Listing, ManifestBlock, piece_start};

@@ -7,8 +7,8 @@
 
 mod rsync;
 
-use crate::find::position;
 use crate::path::{RelPath, check_name, path_order};
+use huai_git::find::position;
 use rsync::{RsyncLine, is_message, read_line, unescape_octal};
 
 /// The longest line with a path: each byte may take five when escaped, plus a symlink's target.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::find::split_before;
+use huai_git::find::split_before;
 
 /// The first letters of a code: the kind of update, and the type of the entry.
 const UPDATES: &[u8] = b"<>ch.";

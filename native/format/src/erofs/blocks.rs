@@ -4,8 +4,9 @@
 //! kept in memory, so that data blocks can be written after it in the meantime.  Block 0, with the
 //! superblock and the root's inode, is written last.
 
+use huai_git::error::Result;
+
 use crate::erofs::ondisk::{BLOCK, ROOT, SLOT};
-use crate::error::Result;
 
 /// A destination for the bytes of an image.
 pub trait ImageSink {

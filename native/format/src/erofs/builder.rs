@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 
+use huai_git::error::{Error, Result};
+
 use crate::entry::{Body, Entry};
 use crate::erofs::blocks::{Blocks, ImageSink, offset};
 use crate::erofs::children::{Child, Children, DirectoryBlock, Filling, merge};
 use crate::erofs::ondisk::{
     Attributes, BLOCK, Data, INODE_BYTES, ROOT, ROOT_NID, SLOT, Type, superblock,
 };
-use crate::error::{Error, Result};
 use crate::line::{Leaves, decode_directory};
 use crate::path::{RelPath, basename, parent, show};
 

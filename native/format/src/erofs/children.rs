@@ -3,7 +3,8 @@
 //! Names are sorted by their bytes over the whole directory, with `.` and `..` among them: the
 //! kernel uses a binary search.
 
-use crate::bug::fit;
+use huai_git::bug::fit;
+
 use crate::erofs::ondisk::{BLOCK, DIRENT_BYTES, Type};
 
 /// An entry of a directory.

@@ -3,7 +3,7 @@
 //! Uses only what Linux 5.15 reads: extended inodes, flat and chunk-based data, a checksum of the
 //! superblock, 4096-byte blocks.  All numbers are little endian.
 
-use crate::bug::fit;
+use huai_git::bug::fit;
 
 /// The block size in bytes; the only one that all kernels with 4 KiB pages support.
 pub(crate) const BLOCK: usize = 4096;

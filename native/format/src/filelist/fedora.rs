@@ -6,9 +6,10 @@
 
 use std::io::Write;
 
+use huai_git::error::Result;
+
 use super::{Exported, is_within, seconds};
 use crate::entry::{Body, Entry};
-use crate::error::Result;
 use crate::line::{Leaves, decode_directory};
 use crate::manifest::Listing;
 use crate::path::{RelPath, basename};

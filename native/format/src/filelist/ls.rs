@@ -8,10 +8,11 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use huai_git::error::Result;
+
 use super::calendar::moment;
 use super::{Exported, seconds};
 use crate::entry::{Body, Entry};
-use crate::error::Result;
 use crate::line::{Leaves, decode_directory};
 use crate::manifest::Listing;
 use crate::path::{RelPath, basename};

@@ -23,9 +23,9 @@ pub use patterns::{StagePattern, first};
 
 use anywhere::Anywhere;
 
-use crate::error::Result;
 use crate::objects::ObjectReader;
 use crate::path::parent;
+use huai_git::error::Result;
 
 /// A rule of the table.
 #[derive(Debug)]

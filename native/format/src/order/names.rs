@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use huai_git::error::Result;
+use huai_git::find::split_before;
+use huai_git::object::Kind;
+
 use crate::entry_limit::EntryLimit;
-use crate::error::Result;
-use crate::find::split_before;
-use crate::git::object::Kind;
 use crate::line::has_leaf;
 use crate::lookup;
 use crate::manifest::Manifest;

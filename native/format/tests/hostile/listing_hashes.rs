@@ -1,11 +1,11 @@
 //! Checks records of listing hashes after a crash: sound ones are right, and the rest is dropped.
 
-use huai_format::error::Result;
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
-use huai_format::git::tree::{TreeItem, encode_tree};
 use huai_format::listing_hash::{HASH_BYTES, ListingHashes, RECORD_BYTES};
 use huai_format::objects::ObjectWriter;
+use huai_git::error::Result;
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_git::tree::{TreeItem, encode_tree};
 
 use super::model::Objects;
 

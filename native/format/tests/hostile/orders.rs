@@ -118,7 +118,7 @@ fn pattern(line: &Line<'_>) -> StagePattern {
 }
 
 /// Make a snapshot of these files, except those with others below them.
-fn tree_of(paths: &BTreeSet<Vec<u8>>, mut objects: &Objects) -> huai_format::git::oid::Oid {
+fn tree_of(paths: &BTreeSet<Vec<u8>>, mut objects: &Objects) -> huai_git::oid::Oid {
     let mut listings: BTreeMap<Vec<u8>, BTreeSet<&[u8]>> =
         BTreeMap::from([(vec![], BTreeSet::new())]);
     for path in paths {

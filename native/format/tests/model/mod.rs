@@ -9,15 +9,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use huai_format::amend::Amendment;
-use huai_format::crc::crc32;
-use huai_format::error::{Error, Result};
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
 use huai_format::layout::{Layout, ListingText};
 use huai_format::limits::PIECE_LINES;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::{basename, parent, path_order};
 use huai_format::totals::Totals;
+use huai_git::crc::crc32;
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 
 pub(crate) type Path = Vec<u8>;
 

@@ -1,7 +1,7 @@
 //! Building EROFS images.
 
 use huai_format::erofs::{self, Owners};
-use huai_format::error::{Error, Result};
+use huai_git::error::{Error, Result};
 use huai_tree::image::ImageFile;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

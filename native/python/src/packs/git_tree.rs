@@ -1,8 +1,8 @@
 //! Git's trees, and the ids of objects.
 
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
-use huai_format::git::tree::{self, TreeItem};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_git::tree::{self, TreeItem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use huai_format::error::{Error, Result};
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
 use huai_format::objects::ObjectReader;
 use huai_format::snapshot::Snapshot;
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use huai_format::budget::Budget;
-use huai_format::error::Error;
-use huai_format::git::object::{Kind, Object};
-use huai_format::git::oid::Oid;
-use huai_format::git::send::SendRequest;
+use huai_git::budget::Budget;
+use huai_git::error::Error;
+use huai_git::object::{Kind, Object};
+use huai_git::oid::Oid;
+use huai_git::send::SendRequest;
 use huai_tree::packs::read::{self, Chain};
 use huai_tree::packs::sending::send_from;
 use pyo3::exceptions::PyValueError;

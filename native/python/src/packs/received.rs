@@ -1,11 +1,11 @@
 //! Packs that were received, and a check that all objects of a commit are present.
 
-use huai_format::budget::Budget;
-use huai_format::error::{Error, Result};
-use huai_format::git::connected;
-use huai_format::git::object::{Kind, Object};
-use huai_format::git::oid::Oid;
-use huai_format::git::resolve::{LocalObjects, Room};
+use huai_git::budget::Budget;
+use huai_git::connected;
+use huai_git::error::{Error, Result};
+use huai_git::object::{Kind, Object};
+use huai_git::oid::Oid;
+use huai_git::resolve::{LocalObjects, Room};
 use huai_tree::packs::read::Chain;
 use huai_tree::packs::received::{self, PackedObjects, TargetCommit};
 use pyo3::exceptions::PyValueError;

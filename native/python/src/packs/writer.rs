@@ -2,8 +2,8 @@
 
 use std::sync::MutexGuard;
 
-use huai_format::git::object::Kind;
 use huai_format::objects::ObjectWriter;
+use huai_git::object::Kind;
 use huai_tree::packs::writer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

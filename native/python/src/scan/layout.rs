@@ -1,10 +1,10 @@
 //! Listings to git objects.
 
-use huai_format::error::{Error, Result};
-use huai_format::git::object::Kind;
-use huai_format::git::oid::Oid;
 use huai_format::layout::{self, ListingText};
 use huai_format::objects::{Ids, ObjectWriter};
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
 use huai_sys::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;

@@ -1,6 +1,6 @@
 //! The engine's errors as Python's and huai's own.
 
-use huai_format::error::Error as FormatFailure;
+use huai_git::error::Error as FormatFailure;
 use huai_sys::error::{Errno, Error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::import_exception;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use huai_format::bug::fit;
+use huai_git::bug::fit;
 use huai_sys::call::FileType;
 use huai_sys::error::Errno;
 

@@ -1,6 +1,6 @@
 //! The errors and problems of a commit.
 
-use huai_format::error::Error as FormatError;
+use huai_git::error::Error as FormatError;
 use huai_sys::error::Error;
 
 use crate::scan::directory::Reason;

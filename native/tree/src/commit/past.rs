@@ -8,9 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use huai_format::entry::Body;
-use huai_format::error::Result;
 use huai_format::escape::unescape;
-use huai_format::git::oid::Oid;
 use huai_format::layout::{self, Layout};
 use huai_format::limits::DIGEST_BYTES;
 use huai_format::line::{Leaves, RawLeaf, raw_leaves};
@@ -18,6 +16,8 @@ use huai_format::lookup::Lookup;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
 use huai_format::totals::Totals;
+use huai_git::error::Result;
+use huai_git::oid::Oid;
 
 use super::failure::{CommitProblem, Substitute};
 use crate::scan::directory::{Directory, Frame};
@@ -280,10 +280,10 @@ mod tests {
     use std::collections::HashMap;
 
     use huai_format::entry_limit::EntryLimit;
-    use huai_format::error::Error;
-    use huai_format::git::object::Kind;
     use huai_format::level::Walk;
     use huai_format::snapshot::Snapshot;
+    use huai_git::error::Error;
+    use huai_git::object::Kind;
 
     use super::*;
     use crate::scan::directory::{Problem as Noticed, Reason};

@@ -1,8 +1,8 @@
 //! Remarks: paths that are not a problem but notable, counted, with the first of them.
 
 use huai_format::escape::unescape;
-use huai_format::find::position;
 use huai_format::path::RelPath;
+use huai_git::find::position;
 
 use crate::scan::directory::{Directory, MODE, RECORD, Reason, word};
 

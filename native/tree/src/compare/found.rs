@@ -1,8 +1,8 @@
 //! Compares a wanted entry with the local entry at its path.
 
 use huai_format::entry::{Body, Entry};
-use huai_format::error::Result;
 use huai_format::path::RelPath;
+use huai_git::error::Result;
 use huai_sys::attributes::{self, Mode};
 use huai_sys::call::{FileType, Outcome};
 

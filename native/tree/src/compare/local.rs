@@ -5,9 +5,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::bug::fit;
 use huai_format::limits::TARGET_BYTES;
 use huai_format::path::{basename, parent};
+use huai_git::bug::fit;
 use huai_sys::call::{self, FileType, Outcome, Status};
 use huai_sys::error::{Errno, is_shortage};
 use huai_sys::folders::Folders;

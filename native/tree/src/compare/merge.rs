@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 
-use huai_format::error::{Error as FormatError, Result};
 use huai_format::line::{Bookmark, Leaves};
 use huai_format::manifest::Listing;
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Selection;
+use huai_git::error::{Error as FormatError, Result};
 use huai_sys::call;
 use huai_sys::error::{Errno, Error};
 use huai_sys::folders::Folders;

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use huai_format::entry::{Body, Entry};
-use huai_format::error::{Error as FormatError, Result};
 use huai_format::line::{Bookmark, decode_directory};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
+use huai_git::error::{Error as FormatError, Result};
 use huai_sys::error::{Errno, Error, is_shortage};
 use huai_sys::folders::Folders;
 use huai_sys::handle::Root;

@@ -1,7 +1,7 @@
 //! The records of fixed length in which findings leave the engine.
 
-use huai_format::bug::fit;
 use huai_format::entry::{Body, Entry};
+use huai_git::bug::fit;
 
 use super::differing::AttributeSet;
 use super::local::Closed;

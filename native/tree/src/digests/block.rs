@@ -1,7 +1,7 @@
 //! The blocks of a table, each with its checksum.
 
-use huai_format::bug::fit;
-use huai_format::crc::crc32;
+use huai_git::bug::fit;
+use huai_git::crc::crc32;
 
 use super::state::{STATE, State};
 

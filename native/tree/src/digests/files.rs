@@ -1,7 +1,7 @@
 //! The files whose digests are looked up, and the results.
 
-use huai_format::crc::crc32;
 use huai_format::entry::Digest;
+use huai_git::crc::crc32;
 use huai_sys::error::Result;
 
 use super::state::{ScannedFile, State};

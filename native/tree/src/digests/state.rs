@@ -11,9 +11,9 @@
 //! commit the content was changed in place, size and mtime were restored, and mode, owner, links or
 //! name were changed as well.
 
-use huai_format::cursor::Cursor;
 use huai_format::entry::Digest;
 use huai_format::limits::DIGEST_BYTES;
+use huai_git::cursor::Cursor;
 
 /// The bytes of file system, inode, size, mtime and ctime.
 pub(super) const IDENTITY: usize = 40;

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use huai_format::bug::fit;
+use huai_git::bug::fit;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;
 use huai_sys::error::Errno;

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use huai_format::block_index::{Block, BlockHasher, BlockIndex, BlockSource, zeros_at};
-use huai_format::bug::fit;
+use huai_git::bug::fit;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;
 use huai_sys::error::{Errno, Error, Result};

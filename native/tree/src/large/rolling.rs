@@ -6,7 +6,7 @@
 use std::array;
 use std::collections::HashMap;
 
-use huai_format::crc::crc32;
+use huai_git::crc::crc32;
 
 /// The offsets that are checked in parallel: each checksum depends on the one before it.
 const LANES: usize = 4;

@@ -14,8 +14,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use huai_format::block_index::{BlockHasher, BlockIndex, BlockSource};
-use huai_format::bug::fit;
-use huai_format::crc::crc32;
+use huai_git::bug::fit;
+use huai_git::crc::crc32;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;
 use huai_sys::error::Errno;

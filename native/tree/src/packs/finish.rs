@@ -5,8 +5,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
-use huai_format::git::records;
+use huai_git::oid::{Checksum, OID_BYTES, Oid};
+use huai_git::records;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;
 use huai_sys::error::Errno;

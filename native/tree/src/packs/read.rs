@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use huai_format::error::{Error as FormatError, Result as Parsed};
-use huai_format::git::index::{Index, IndexEntry};
-use huai_format::git::object::{Object, PackedForm, put_header};
-use huai_format::git::oid::Oid;
-use huai_format::git::read::{PackReader, Packed};
-use huai_format::git::window::Source;
+use huai_git::error::{Error as FormatError, Result as Parsed};
+use huai_git::index::{Index, IndexEntry};
+use huai_git::object::{Object, PackedForm, put_header};
+use huai_git::oid::Oid;
+use huai_git::read::{PackReader, Packed};
+use huai_git::window::Source;
 use huai_sys::call;
 use huai_sys::error::{Errno, Error, Result};
 
@@ -371,8 +371,8 @@ pub(super) fn boxed(error: Error) -> FormatError {
 
 #[cfg(test)]
 mod tests {
-    use huai_format::git::object::Kind;
     use huai_format::objects::ObjectWriter;
+    use huai_git::object::Kind;
 
     use super::*;
     use crate::packs::writer::PackWriter;

@@ -6,16 +6,16 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::budget::Budget;
-use huai_format::crc::crc32;
-use huai_format::error::{Error as FormatError, Result as Parsed};
-use huai_format::git::connected::check_connected;
-use huai_format::git::deflate::Deflater;
-use huai_format::git::index::{self, IndexEntry};
-use huai_format::git::object::{Kind, PackedForm, commit_tree, put_header};
-use huai_format::git::oid::{OID_BYTES, Oid};
-use huai_format::git::resolve::{LocalObjects, Resolved, Room, WithPack, resolve};
-use huai_format::git::window::Source;
+use huai_git::budget::Budget;
+use huai_git::connected::check_connected;
+use huai_git::crc::crc32;
+use huai_git::deflate::Deflater;
+use huai_git::error::{Error as FormatError, Result as Parsed};
+use huai_git::index::{self, IndexEntry};
+use huai_git::object::{Kind, PackedForm, commit_tree, put_header};
+use huai_git::oid::{OID_BYTES, Oid};
+use huai_git::resolve::{LocalObjects, Resolved, Room, WithPack, resolve};
+use huai_git::window::Source;
 use huai_sys::call;
 use huai_sys::change;
 use huai_sys::error::Error;

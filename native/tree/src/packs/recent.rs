@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use huai_format::git::object::Object;
-use huai_format::git::oid::Oid;
+use huai_git::object::Object;
+use huai_git::oid::Oid;
 
 /// The largest object that is kept: a larger one would displace too many.
 const OBJECT_BYTES: usize = 1 << 20;
@@ -63,8 +63,8 @@ impl Recent {
 mod tests {
     use std::sync::Arc;
 
-    use huai_format::git::object::{Kind, Object};
-    use huai_format::git::oid::Oid;
+    use huai_git::object::{Kind, Object};
+    use huai_git::oid::Oid;
 
     use super::{OBJECT_BYTES, Recent};
 

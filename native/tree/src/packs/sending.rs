@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use huai_format::budget::Budget;
-use huai_format::error::Result;
-use huai_format::git::object::Object;
-use huai_format::git::oid::Oid;
-use huai_format::git::read::Packed;
-use huai_format::git::send::{SendRequest, Store, send};
-use huai_format::git::write::PackSink;
+use huai_git::budget::Budget;
+use huai_git::error::Result;
+use huai_git::object::Object;
+use huai_git::oid::Oid;
+use huai_git::read::Packed;
+use huai_git::send::{SendRequest, Store, send};
+use huai_git::write::PackSink;
 
 use super::read::Packs;
 

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::escape::{put_escaped, unescape};
-use huai_format::find::{position, split_before};
 use huai_format::path::RelPath;
+use huai_git::find::{position, split_before};
 use huai_sys::call::{self, Outcome};
 use huai_sys::error::{Errno, Error, Result};
 use huai_sys::stop::Stop;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use huai_format::amend::Amendment;
 use huai_format::change_list::Touched;
 use huai_format::escape::unescape;
-use huai_format::find::split_before;
 use huai_format::path::{basename, parent};
+use huai_git::find::split_before;
 use huai_sys::call::Outcome;
 use huai_sys::error::Errno;
 

@@ -1,6 +1,6 @@
 //! Formats numbers in a line (FORMAT.md, "Lines").
 
-use huai_format::bug::fit;
+use huai_git::bug::fit;
 use huai_sys::call::Time;
 
 const BILLION: i64 = 1_000_000_000;

@@ -8,7 +8,7 @@ mod temporary;
 
 use std::cell::RefCell;
 
-use huai_format::crc::crc32;
+use huai_git::crc::crc32;
 use huai_tree::digests::{DigestTable, Digests};
 use huai_tree::scan::directory::Directory;
 

@@ -1,9 +1,9 @@
 //! The result of scanning one directory.
 
 use huai_format::escape::unescape;
-use huai_format::find::split_before;
 use huai_format::layout::ListingText;
 use huai_format::path::RelPath;
+use huai_git::find::split_before;
 use huai_sys::error::Errno;
 
 /// The bytes of a file's record: device, inode, size, mtime and ctime in eight bytes each; number

@@ -3,7 +3,7 @@
 //! Each leaf is stored as the difference from the one before, which in a large directory is small:
 //! names share prefixes, and attributes repeat.
 
-use huai_format::cursor::Cursor;
+use huai_git::cursor::Cursor;
 use huai_sys::call::{FileType, Outcome, Status, Time};
 use huai_sys::error::Errno;
 use huai_sys::listing::reserve;

@@ -1,6 +1,6 @@
 //! Encodes numbers in as few bytes as they need.
 
-use huai_format::cursor::Cursor;
+use huai_git::cursor::Cursor;
 
 /// Encode a positive or negative step as a number that is small if the step is.
 pub(super) fn folded(now: u64, before: u64) -> u64 {

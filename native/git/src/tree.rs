@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::find::position;
-use crate::git::oid::Oid;
 use crate::limits::ITEM_BYTES;
+use crate::oid::Oid;
 
 const TREE: &[u8] = b"40000";
 const BLOB: &[u8] = b"100644";
@@ -30,7 +30,7 @@ pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
 }
 
 /// Encode items that are in git's order: name, id, and true for a subtree.
-pub(crate) fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>) -> Vec<u8> {
+pub fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>) -> Vec<u8> {
     let mut data = Vec::new();
     for (name, id, is_tree) in items {
         data.extend_from_slice(if is_tree { TREE } else { BLOB });

@@ -1,4 +1,4 @@
-//! The errors of this crate: a broken rule of the format, and its place.
+//! The errors of parsers: a broken rule of the format, and its place.
 
 use std::borrow::Cow;
 use std::fmt;

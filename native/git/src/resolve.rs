@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use crate::budget::Budget;
+use crate::delta::{Delta, STEP_WORK};
 use crate::error::{Error, Result};
-use crate::git::delta::{Delta, STEP_WORK};
-use crate::git::index::IndexEntry;
-use crate::git::object::{Kind, Object};
-use crate::git::oid::Oid;
-use crate::git::records::{Base, REPLY, Record, Records, place};
-use crate::git::window::Source;
+use crate::index::IndexEntry;
 use crate::limits::CHAIN_DEPTH;
+use crate::object::{Kind, Object};
+use crate::oid::Oid;
+use crate::records::{Base, REPLY, Record, Records, place};
+use crate::window::Source;
 
 /// The bytes of an object in memory besides its content.
 const OBJECT_OVERHEAD: u64 = 200;

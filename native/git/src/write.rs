@@ -1,9 +1,9 @@
 //! Writes a pack, record by record.
 
 use crate::error::Result;
-use crate::git::object::{PackedForm, put_header};
-use crate::git::oid::Checksum;
-use crate::git::records::header;
+use crate::object::{PackedForm, put_header};
+use crate::oid::Checksum;
+use crate::records::header;
 
 /// The bytes that are passed on at once.
 const PIECE_BYTES: usize = 256 << 10;

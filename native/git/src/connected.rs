@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::git::object::Kind;
-use crate::git::oid::Oid;
-use crate::git::records::REPLY;
-use crate::git::resolve::LocalObjects;
-use crate::git::tree::{TreeItem, decode_tree};
+use crate::object::Kind;
+use crate::oid::Oid;
+use crate::records::REPLY;
+use crate::resolve::LocalObjects;
+use crate::tree::{TreeItem, decode_tree};
 
 /// The work of following a byte of a tree, in inflated bytes.
 const NAMING_WORK: u64 = 16;

@@ -3,8 +3,8 @@
 use crate::bug::fit;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::oid::{Checksum, Oid};
 use crate::limits::OBJECT_BYTES;
+use crate::oid::{Checksum, Oid};
 
 /// The kind of an object; metadata have no tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

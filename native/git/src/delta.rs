@@ -4,8 +4,8 @@
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::inflate::reserve;
-use crate::git::object::{take_size, within_limit};
+use crate::inflate::reserve;
+use crate::object::{take_size, within_limit};
 
 /// The work of following a byte of a delta, in inflated bytes.
 pub(crate) const STEP_WORK: u64 = 16;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::oid::{Checksum, OID_BYTES, Oid};
-use crate::git::window::Source;
+use crate::oid::{Checksum, OID_BYTES, Oid};
+use crate::window::Source;
 
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
 /// The number of values of a byte.

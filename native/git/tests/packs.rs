@@ -1,14 +1,14 @@
 //! Checks that any bytes give a value or an error of this crate, within the budget.
 
-use huai_format::budget::Budget;
-use huai_format::error::{Error, Result};
-use huai_format::git::deflate::Deflater;
-use huai_format::git::delta::Delta;
-use huai_format::git::inflate::Inflater;
-use huai_format::git::object::{Kind, Object};
-use huai_format::git::oid::{Checksum, Oid};
-use huai_format::git::resolve::{LocalObjects, Resolved, Room, resolve};
-use huai_format::git::window::Window;
+use huai_git::budget::Budget;
+use huai_git::deflate::Deflater;
+use huai_git::delta::Delta;
+use huai_git::error::{Error, Result};
+use huai_git::inflate::Inflater;
+use huai_git::object::{Kind, Object};
+use huai_git::oid::{Checksum, Oid};
+use huai_git::resolve::{LocalObjects, Resolved, Room, resolve};
+use huai_git::window::Window;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use proptest::prelude::*;

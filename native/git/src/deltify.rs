@@ -10,7 +10,7 @@
 )]
 
 use crate::bug::fit;
-use crate::git::object::put_size;
+use crate::object::put_size;
 
 const BLOCK: usize = 16;
 /// The longest copy of one instruction, as in git.

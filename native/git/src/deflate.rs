@@ -6,7 +6,7 @@ use zlib_rs::{Deflate, DeflateFlush, Status, compress_bound};
 
 use crate::bug::fit;
 use crate::error::{Error, Result};
-use crate::git::inflate::reserve;
+use crate::inflate::reserve;
 
 const WINDOW_BITS: u8 = 15;
 /// Git's default level.

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::budget::Budget;
+use crate::deflate::Deflater;
+use crate::deltify::deltify;
 use crate::error::{Error, Result};
-use crate::git::deflate::Deflater;
-use crate::git::deltify::deltify;
-use crate::git::object::{Kind, Object, PackedForm};
-use crate::git::oid::{OID_BYTES, Oid};
-use crate::git::read::Packed;
-use crate::git::tree::decode_tree;
-use crate::git::write::{PackOut, PackSink};
+use crate::object::{Kind, Object, PackedForm};
+use crate::oid::{OID_BYTES, Oid};
+use crate::read::Packed;
+use crate::tree::decode_tree;
+use crate::write::{PackOut, PackSink};
 
 /// A store of objects.
 pub trait Store {

@@ -1,7 +1,7 @@
 //! Checks that an index returns the entries it was made of, and never those of another object.
 
-use huai_format::git::index::{Index, IndexEntry, encode};
-use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
+use huai_git::index::{Index, IndexEntry, encode};
+use huai_git::oid::{Checksum, OID_BYTES, Oid};
 use proptest::prelude::*;
 
 /// Make ids that sometimes share their beginnings.

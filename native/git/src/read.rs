@@ -4,14 +4,14 @@
 //! bytes.  Rule: even so, each size is checked against a limit before it is used.
 
 use crate::budget::Budget;
+use crate::delta::{Delta, STEP_WORK};
 use crate::error::{Error, Result};
-use crate::git::delta::{Delta, STEP_WORK};
-use crate::git::index::{Index, IndexEntry, RecordOrder};
-use crate::git::inflate::Inflater;
-use crate::git::object::{Form, Object, PackedForm};
-use crate::git::oid::OID_BYTES;
-use crate::git::window::{Source, Window};
+use crate::index::{Index, IndexEntry, RecordOrder};
+use crate::inflate::Inflater;
 use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
+use crate::object::{Form, Object, PackedForm};
+use crate::oid::OID_BYTES;
+use crate::window::{Source, Window};
 
 /// The work per object of an ordinary chain, in sizes of its result.
 const LINK_WORK: u64 = 4;

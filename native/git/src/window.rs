@@ -4,7 +4,7 @@ use crate::bug::fit;
 use crate::crc::Crc32;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::object::{Form, take_header};
+use crate::object::{Form, take_header};
 
 /// A source of the bytes of a pack or an index.
 pub trait Source {

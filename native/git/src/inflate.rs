@@ -5,7 +5,7 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 
 use crate::bug::fit;
 use crate::error::{Error, Result};
-use crate::git::window::{Source, Window};
+use crate::window::{Source, Window};
 
 const WINDOW_BITS: u8 = 15;
 /// The bytes that zlib may add to a short incompressible text.

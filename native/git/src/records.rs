@@ -6,11 +6,11 @@
 use crate::budget::Budget;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::inflate::Inflater;
-use crate::git::object::{Form, Kind};
-use crate::git::oid::{Checksum, OID_BYTES, Oid};
-use crate::git::window::{Source, Window};
+use crate::inflate::Inflater;
 use crate::limits::PACK_OBJECTS;
+use crate::object::{Form, Kind};
+use crate::oid::{Checksum, OID_BYTES, Oid};
+use crate::window::{Source, Window};
 
 const MAGIC: [u8; 8] = *b"PACK\0\0\0\x02";
 /// The length of a pack's header.

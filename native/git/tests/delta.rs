@@ -1,8 +1,8 @@
 //! Checks deltas: valid ones of this crate, and invalid ones.
 
-use huai_format::git::delta::Delta;
-use huai_format::git::deltify::deltify;
-use huai_format::limits::OBJECT_BYTES;
+use huai_git::delta::Delta;
+use huai_git::deltify::deltify;
+use huai_git::limits::OBJECT_BYTES;
 
 fn base() -> Vec<u8> {
     (0..300).flat_map(|_| 0..=u8::MAX).collect()
