@@ -13,7 +13,7 @@ from pathlib import Path
 
 from native.cargo import NATIVE
 
-CRATES = ("git", "format", "sys", "tree", "python")
+CRATES = ("git", "format", "plan", "export", "sys", "tree", "python")
 
 Name = tuple[str, ...]
 """The path of a module below `crate`, which itself is ()."""

@@ -57,15 +57,4 @@ pub mod moves;
 pub mod runs;
 
 pub mod amend;
-pub mod change_list;
 pub mod columns;
-
-pub mod filelist;
-
-pub mod erofs;
-
-pub mod filter;
-pub mod order;
-pub mod pattern;
-pub mod selection;
-mod wildmatch;

@@ -119,7 +119,7 @@ impl<R: ObjectReader> Lookup<R> {
     }
 
     /// Return the own directory that describes the directory at `path`.
-    pub(crate) fn directory_around(&mut self, path: &RelPath) -> Result<Arc<OwnDirectory>> {
+    pub fn directory_around(&mut self, path: &RelPath) -> Result<Arc<OwnDirectory>> {
         let (here, tree) = self.own_above(path)?;
         Ok(Arc::clone(&self.open(&here, tree)?.directory))
     }

@@ -157,7 +157,7 @@ pub fn path_order(one: &[u8], other: &[u8]) -> Ordering {
 }
 
 /// Add `place` to an error.
-pub(crate) fn at(place: &RelPath, error: Error) -> Error {
+pub fn at(place: &RelPath, error: Error) -> Error {
     error.within(show(place.as_bytes()))
 }
 

@@ -2,7 +2,7 @@
 
 #[path = "../../tree/tests/hostile/mod.rs"]
 mod disk;
-#[path = "../../format/tests/hostile/mod.rs"]
+#[path = "../../plan/tests/hostile/mod.rs"]
 mod hostile;
 
 /// Run the target `name` on `data`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use huai_format::change_list::Touched;
+use huai_export::change_list::Touched;
 use huai_format::entry::Digest;
 use huai_format::lookup::Lookup;
 use huai_format::path::RelPath;

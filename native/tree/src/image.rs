@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use huai_format::erofs::ImageSink;
+use huai_export::erofs::ImageSink;
 use huai_git::error::{Error as FormatError, Result as Made};
 use huai_sys::change;
 use huai_sys::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../format/tests/corpus/mod.rs"]
+#[path = "../../plan/tests/corpus/mod.rs"]
 mod corpus;
 mod hostile;
 

@@ -1,6 +1,6 @@
 """Lists of the paths that an update touched, read from files or from standard input.
 
-The engine parses the lines (`native/format/src/change_list/`).  A list is never an error: lines
+The engine parses the lines (`native/export/src/change_list/`).  A list is never an error: lines
 that name no path of the module are counted, and the first of them are shown.
 """
 

@@ -1,6 +1,6 @@
 """Paths that a scan leaves out.
 
-Patterns are those of rsync's --exclude, matched by `native/format/src/pattern.rs`.  A directory is
+Patterns are those of rsync's --exclude, matched by `native/plan/src/pattern.rs`.  A directory is
 left out with all below it.
 
 Always left out, with a remark:

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::MutexGuard;
 
-use huai_format::order::{
+use huai_git::error::Error;
+use huai_plan::order::{
     self, Marker, NameLookup, Order, Profile, StagePattern, StageRule, Table, first,
 };
-use huai_git::error::Error;
 use huai_sys::stop::Stop;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

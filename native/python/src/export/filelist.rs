@@ -1,9 +1,9 @@
 //! Snapshots as the text that other programs read.
 
+use huai_export::filelist::Exported;
+use huai_export::filelist::fedora::{self, Rows};
+use huai_export::filelist::ls::{self, Directories};
 use huai_format::entry_limit::EntryLimit;
-use huai_format::filelist::Exported;
-use huai_format::filelist::fedora::{self, Rows};
-use huai_format::filelist::ls::{self, Directories};
 use huai_format::level::Walk;
 use huai_format::path::RelPath;
 use huai_format::snapshot::Snapshot;

@@ -1,6 +1,6 @@
 //! Building EROFS images.
 
-use huai_format::erofs::{self, Owners};
+use huai_export::erofs::{self, Owners};
 use huai_git::error::{Error, Result};
 use huai_tree::image::ImageFile;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

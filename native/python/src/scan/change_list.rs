@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use huai_format::change_list::{self, Refusal, Spelling, Touched};
+use huai_export::change_list::{self, Refusal, Spelling, Touched};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use huai_format::change_list::Touched;
+use huai_export::change_list::Touched;
 use huai_format::path::RelPath;
 use huai_tree::watch::tree_watch::{self, WatchOptions};
 use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use huai_format::pattern::Pattern;
+use huai_plan::pattern::Pattern;
 use huai_sys::error::Errno;
 use huai_tree::scan::directory::{Frame, ScanOptions};
 use huai_tree::scan::hardlinks::HardlinkGroups;

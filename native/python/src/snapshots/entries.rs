@@ -2,11 +2,11 @@
 
 use huai_format::columns::Columns;
 use huai_format::entry::Entry;
-use huai_format::filter::Selector;
 use huai_format::listing_diff::{ListingPair, Sink};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::shared::Shared;
+use huai_plan::filter::Selector;
 use pyo3::prelude::*;
 
 use super::columns::{Batch, batch};

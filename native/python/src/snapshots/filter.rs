@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use huai_format::filter::{self, Rule, Selector, Side};
-use huai_format::selection::{ModeRule, Modes};
+use huai_plan::filter::{self, Rule, Selector, Side};
+use huai_plan::selection::{ModeRule, Modes};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use huai_format::entry_limit;
-use huai_format::filter::Selector;
 use huai_format::level::{self, Step};
 use huai_format::lookup::{self, Subtree};
 use huai_format::manifest;
 use huai_format::path::RelPath;
 use huai_format::snapshot::Snapshot;
 use huai_git::oid::Oid;
+use huai_plan::filter::Selector;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 

@@ -1,10 +1,10 @@
 //! Collects candidates from the comparison of two snapshots.
 
 use huai_format::entry::Entry;
-use huai_format::filter::Selector;
 use huai_format::listing_diff::Sink;
 use huai_format::path::{RelPath, path_order};
-use huai_format::selection::Modes;
+use huai_plan::filter::Selector;
+use huai_plan::selection::Modes;
 use huai_sys::call::Outcome;
 use huai_sys::error::Errno;
 

@@ -2,7 +2,7 @@
 
 use huai_format::entry::Entry;
 use huai_format::path::RelPath;
-use huai_format::selection::Modes;
+use huai_plan::selection::Modes;
 use huai_sys::call::Outcome;
 
 use super::table::{Candidates, LocalState, Span};

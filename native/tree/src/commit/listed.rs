@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use huai_export::change_list::Touched;
 use huai_format::amend::{Amended, amend};
-use huai_format::change_list::Touched;
 use huai_format::lookup::Lookup;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use huai_export::change_list::Touched;
 use huai_format::amend::Amendment;
-use huai_format::change_list::Touched;
 use huai_format::escape::unescape;
 use huai_format::path::{basename, parent};
 use huai_git::find::split_before;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use huai_format::change_list::Touched;
+use huai_export::change_list::Touched;
 use huai_sys::call::Outcome;
 use huai_sys::error::{Error, Result};
 use huai_sys::handle::Root;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use huai_format::change_list::Touched;
+use huai_export::change_list::Touched;
 use huai_format::limits::PATH_BYTES;
 use huai_format::path::RelPath;
 

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use huai_format::change_list::Touched;
+use huai_export::change_list::Touched;
 use huai_format::path::is_reserved;
-use huai_format::pattern::Pattern;
+use huai_plan::pattern::Pattern;
 use huai_sys::call::{self, FileType, Outcome, ReadFlags};
 use huai_sys::error::{Errno, Error, Result};
 use huai_sys::handle::Root;

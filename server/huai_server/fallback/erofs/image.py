@@ -1,6 +1,6 @@
 """An image file, which is written durably and as a whole, with a seal to verify it later.
 
-The engine lays out the content (`native/format/src/erofs`).  The seal follows the file system and
+The engine lays out the content (`native/export/src/erofs`).  The seal follows the file system and
 has the tree that it shows, the ids of its owners and a checksum.  An image of an earlier run is
 verified before it is mounted, because the kernel checks only the superblock, and a name may have
 another id since.

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use huai_format::pattern::Pattern;
+use huai_plan::pattern::Pattern;
 use huai_sys::call::{Outcome, Status};
 use huai_sys::handle::Root;
 use huai_sys::stop::Stop;

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
+use huai_format::path::{basename, parent};
+
 use super::patterns::{StagePattern, names};
-use crate::path::{basename, parent};
 
 /// A set of patterns, seen from any directory.
 #[derive(Debug, Default)]

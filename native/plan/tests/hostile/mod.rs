@@ -6,14 +6,14 @@
 mod amending;
 mod filters;
 mod listing_hashes;
-#[path = "../model/mod.rs"]
+#[path = "../../../format/tests/model/mod.rs"]
 mod model;
 mod orders;
 
 use std::collections::BTreeMap;
 
+use huai_export::change_list::{ChangeList, Spelling};
 use huai_format::block_index::{self, BYTES_OF_BLOCK, BlockIndex};
-use huai_format::change_list::{ChangeList, Spelling};
 use huai_format::diff::Comparison;
 use huai_format::entry::Entry;
 use huai_format::entry_limit::EntryLimit;

@@ -6,19 +6,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use huai_format::entry_limit::EntryLimit;
+use huai_format::line::has_leaf;
+use huai_format::lookup;
+use huai_format::manifest::Manifest;
+use huai_format::objects::ObjectReader;
+use huai_format::own_directory::OwnDirectory;
+use huai_format::path::{RelPath, at, basename, parent};
+use huai_format::shared::Shared;
+use huai_format::snapshot::Snapshot;
 use huai_git::error::Result;
 use huai_git::find::split_before;
 use huai_git::object::Kind;
 
-use crate::entry_limit::EntryLimit;
-use crate::line::has_leaf;
-use crate::lookup;
-use crate::manifest::Manifest;
-use crate::objects::ObjectReader;
-use crate::own_directory::OwnDirectory;
-use crate::path::{RelPath, at, basename, parent};
-use crate::shared::Shared;
-use crate::snapshot::Snapshot;
 use crate::wildmatch::Glob;
 
 /// The number of own directories whose names are kept.

@@ -6,13 +6,13 @@
 
 use std::io::Write;
 
+use huai_format::entry::{Body, Entry};
+use huai_format::line::{Leaves, decode_directory};
+use huai_format::manifest::Listing;
+use huai_format::path::{RelPath, basename};
 use huai_git::error::Result;
 
 use super::{Exported, is_within, seconds};
-use crate::entry::{Body, Entry};
-use crate::line::{Leaves, decode_directory};
-use crate::manifest::Listing;
-use crate::path::{RelPath, basename};
 
 const GROUP_READS: u16 = 0o040;
 const OTHERS_READ: u16 = 0o004;

@@ -6,16 +6,16 @@
 
 use std::collections::HashMap;
 
+use huai_format::entry::{Body, Entry};
+use huai_format::line::{Leaves, decode_directory};
+use huai_format::path::{RelPath, basename, parent, show};
 use huai_git::error::{Error, Result};
 
-use crate::entry::{Body, Entry};
 use crate::erofs::blocks::{Blocks, ImageSink, offset};
 use crate::erofs::children::{Child, Children, DirectoryBlock, Filling, merge};
 use crate::erofs::ondisk::{
     Attributes, BLOCK, Data, INODE_BYTES, ROOT, ROOT_NID, SLOT, Type, superblock,
 };
-use crate::line::{Leaves, decode_directory};
-use crate::path::{RelPath, basename, parent, show};
 
 /// A lookup of the numeric ids of owners on this machine.
 pub trait Owners {

@@ -5,15 +5,15 @@
 
 use std::collections::VecDeque;
 
+use huai_format::entry::{Body, Entry};
+use huai_format::level::Walk;
+use huai_format::manifest::Listing;
+use huai_format::objects::ObjectReader;
+use huai_format::path::RelPath;
+use huai_format::snapshot::Snapshot;
 use huai_git::error::Result;
 
-use crate::entry::{Body, Entry};
 use crate::filter::Selector;
-use crate::level::Walk;
-use crate::manifest::Listing;
-use crate::objects::ObjectReader;
-use crate::path::RelPath;
-use crate::snapshot::Snapshot;
 
 /// A change of modes: the bits of `kept` stay, those of `set` are added.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ mod calendar;
 
 use std::collections::HashSet;
 
-use crate::path::RelPath;
+use huai_format::path::RelPath;
 
 /// The files that an export writes into the tree.
 #[derive(Debug, Default)]

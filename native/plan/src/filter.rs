@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Body, Entry};
-use crate::path::RelPath;
+use huai_format::entry::{Body, Entry};
+use huai_format::path::RelPath;
+
 use crate::pattern::Pattern;
 
 /// The decision that a rule is about.
@@ -144,7 +145,7 @@ impl Selector {
         if directory {
             return self.reaches_directory(path);
         }
-        self.filter.includes(path, false) && self.reaches(crate::path::parent(path), true)
+        self.filter.includes(path, false) && self.reaches(huai_format::path::parent(path), true)
     }
 
     /// Return `entry` of a mirrored directory if it is mirrored itself; a hardlink whose leader is

@@ -7,7 +7,7 @@
 
 mod rsync;
 
-use crate::path::{RelPath, check_name, path_order};
+use huai_format::path::{RelPath, check_name, path_order};
 use huai_git::find::position;
 use rsync::{RsyncLine, is_message, read_line, unescape_octal};
 
@@ -280,7 +280,7 @@ impl ChangeList {
                 _ => {}
             }
             // Reserved names are not part of a snapshot, but are looked up like any other.
-            if check_name(name).is_err() && !crate::path::is_reserved(name) {
+            if check_name(name).is_err() && !huai_format::path::is_reserved(name) {
                 return Err(Refusal::NoPath);
             }
             if !path.is_empty() {
@@ -288,7 +288,7 @@ impl ChangeList {
             }
             path.extend_from_slice(name);
         }
-        if path.len() > crate::limits::PATH_BYTES {
+        if path.len() > huai_format::limits::PATH_BYTES {
             return Err(Refusal::NoPath);
         }
         Ok(RelPath::trusted(path))

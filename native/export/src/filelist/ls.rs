@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use huai_format::entry::{Body, Entry};
+use huai_format::line::{Leaves, decode_directory};
+use huai_format::manifest::Listing;
+use huai_format::path::{RelPath, basename};
 use huai_git::error::Result;
 
 use super::calendar::moment;
 use super::{Exported, seconds};
-use crate::entry::{Body, Entry};
-use crate::line::{Leaves, decode_directory};
-use crate::manifest::Listing;
-use crate::path::{RelPath, basename};
 
 const BLOCK: u64 = 4_096;
 const KIBIBYTES: u64 = 4;

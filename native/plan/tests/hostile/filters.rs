@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use huai_format::filter::{Filter, Rule, Selector, Side};
 use huai_format::path::RelPath;
+use huai_plan::filter::{Filter, Rule, Selector, Side};
 
 /// More rules than a person writes; the cost of a rule grows with their number.
 const RULES: usize = 64;
