@@ -235,7 +235,7 @@ def test_changes_that_need_a_deletion_are_left_to_rsync(synced: Mirror) -> None:
 
 
 def test_calls_that_never_delete_are_rsyncs(pair: Mirror) -> None:
-    assert "before the first complete call with it" in pair.call("-aH", environment=EXPLAIN).err
+    assert "no call with --delete has completed yet" in pair.call("-aH", environment=EXPLAIN).err
     assert pair.call(*PLAIN).code == 0
     messages = []
     for number in range(10):
@@ -244,7 +244,7 @@ def test_calls_that_never_delete_are_rsyncs(pair: Mirror) -> None:
         messages.append(pair.call("-aH", environment=EXPLAIN).err)
         assert (pair.down.dest / f"pool/new {number}").exists()
     assert messages[0] == ""
-    assert "as too many calls before" in messages[-1]
+    assert "too many calls since the last one with --delete" in messages[-1]
     assert pair.call(*PLAIN).err == ""
     assert_equal(pair.up, pair.down)
 
@@ -284,7 +284,7 @@ def test_the_first_call_of_a_day_that_is_left_to_rsync_is_reported(pair: Mirror)
     before = handovers.load(path)
     assert before is not None
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(before, told=1)))
-    assert "without --delete" in pair.call(*stage).err
+    assert "no call with --delete" in pair.call(*stage).err
     assert pair.call(*stage).err == ""
 
 

@@ -302,7 +302,7 @@ def test_a_mirror_that_is_slow_by_far_is_overtaken(
         pieces = stack.enter_context(assembly.pieces(bad, good.url))
         assert assembly.fetch(pieces)
         assert assembly.fetch(pieces)
-    assert assembly.listener.retries == [f"{bad}/: much slower than others"]
+    assert assembly.listener.retries == [f"{bad}/: much slower than the other URLs"]
 
 
 def test_connections_that_break_are_made_again(upstream: Path, assembly: Assembly) -> None:

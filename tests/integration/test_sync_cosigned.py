@@ -130,7 +130,7 @@ def test_one_stolen_key_makes_no_keys(pair: Pair) -> None:
     stolen = signatures(text, 1, 9)
     chain = (up.root / "keys").read_bytes()
     (up.root / "keys").write_bytes(chain + text + stolen)
-    with pytest.raises(SigningError, match="not signed by 2 keys of the version before"):
+    with pytest.raises(SigningError, match="not signed by 2 keys of the previous version"):
         up.commit(b"2")
     (up.root / "keys").write_bytes(chain)
 

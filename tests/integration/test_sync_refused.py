@@ -387,7 +387,7 @@ def test_metadata_that_is_not_understood(pair: tuple[Upstream, Downstream]) -> N
     module = b"module\t" + up.name.encode() + b"\ndigest\tblake3\n"
     for descriptor, words in (
         (b"format\t2\n" + module, "format version 2 is unknown"),
-        (b"format\t1\nMust\tunderstand\n" + module, "must know the key Must"),
+        (b"format\t1\nMust\tunderstand\n" + module, "the key Must is required"),
         (b"format\t1\nmodule\t../x\ndigest\tblake3\n", "cannot be a module's name"),
         (b"format\t1\n" + module + b"content\t--rsh=sh\n", "content URL"),
         (b"", "too long, or truncated"),

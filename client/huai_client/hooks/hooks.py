@@ -116,7 +116,7 @@ class Hooks:
             return None
         return HookError(
             f"{failed}; the tree is as the sync left it",
-            hint='failure = "warn" in the table of hooks makes this a warning',
+            hint='set failure = "warn" in the table of hooks to make this a warning',
         )
 
     def _failed(self, hook: str, variables: Mapping[str, str]) -> str:

@@ -137,6 +137,6 @@ def check_in_part(state: State) -> None:
     The commits of such calls are kept until a whole sync ends, so their number is limited.
     """
     if state.applied is None:
-        raise RsyncNeededError("without --delete, before the first complete call with it")
+        raise RsyncNeededError("no call with --delete has completed yet")
     if len(state.attempted) > _PARTS_MOST:
-        raise RsyncNeededError("without --delete, as too many calls before")
+        raise RsyncNeededError("too many calls since the last one with --delete")

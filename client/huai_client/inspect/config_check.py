@@ -185,7 +185,7 @@ def check_dest(text: str, root: Path) -> None:
     if real.is_relative_to(own) or own.is_relative_to(real):
         raise ConfigError(
             f"{real} and the state in {own} must not contain each other",
-            hint="a mirror deletes unknown files: name another directory",
+            hint="a mirror deletes unknown files: choose another directory",
         )
 
 
@@ -240,8 +240,8 @@ def _check_patterns(place: str, mirror: Mirror) -> None:
         with _key(place, key):
             for pattern in _hopeless(patterns):
                 raise ConfigError(
-                    f"{pattern!r} can match no path",
-                    hint="a path or name as after rsync's --exclude; [ needs its ]",
+                    f"{pattern!r} cannot match any path",
+                    hint="write a path or name as for rsync's --exclude; close each [ with ]",
                 )
             Protection(patterns)
     if module.filter:

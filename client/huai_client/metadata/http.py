@@ -301,7 +301,7 @@ def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
     url = f"{metadata.address.rstrip('/')}/{request.path}"
     target = split_url(url)
     if target.scheme not in ("http", "https") or not target.hostname:
-        raise ValueError("not a URL of HTTP")
+        raise ValueError("not an HTTP URL")
     reach = Reach((metadata.configured,)) if metadata.configured else None
     return CurlRequest(url, request.body, headers, metadata.tls, reach)
 

@@ -75,7 +75,7 @@ class Descriptor(NamedTuple):
                 values[key].append(value)
                 known_lines += line + b"\n"
             elif not key[0].islower():
-                raise FormatError(f"this version must know the key {key}, and does not")
+                raise FormatError(f"the key {key} is required, and this version does not know it")
         if values["format"] != [str(FORMAT_VERSION)]:
             version = (
                 show(", ".join(values["format"]).encode()[:40]) if values["format"] else "none"

@@ -70,7 +70,7 @@ class KeyChain(NamedTuple):
     def follows(self, trusted: Keys, floor: int = 1) -> bool:
         """True if the newest version is `trusted`, or follows from it step by step.
 
-        Each step needs the signatures that the version before it requires, and at least `floor`.
+        Each step needs the signatures that the previous version requires, and at least `floor`.
         """
         listed = [version.keys for version in self.versions]
         if trusted in listed:
@@ -149,7 +149,7 @@ def _verified(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
 
 
 def _check(versions: Sequence[KeyVersion]) -> None:
-    """Check that each version is signed by its own keys and by those of the version before."""
+    """Check that each version is signed by its own keys and by those of the previous version."""
     former: Keys | None = None
     for version in versions:
         place = f"{_PLACE}: version {version.keys.version}"
@@ -157,9 +157,9 @@ def _check(versions: Sequence[KeyVersion]) -> None:
             raise FormatError(f"is not signed by {_how_many(version.keys)} of its own", place)
         if former is not None:
             if version.keys.version != former.version + 1:
-                raise FormatError("does not follow the version before", place)
+                raise FormatError("does not follow the previous version", place)
             if not former.agrees(version.signers):
-                signers = f"{_how_many(former)} of the version before"
+                signers = f"{_how_many(former)} of the previous version"
                 raise FormatError(f"is not signed by {signers}", place)
         former = version.keys
 

@@ -32,7 +32,7 @@ KEPT = "its old entry stays"
 LEFT_OUT = "it is left out, because it has no old entry"
 CLAMPED = "the nearest possible time is committed"
 _OUTCOMES = (KEPT, LEFT_OUT, CLAMPED)
-HOLES = "more of it is in holes than a commit reads"
+HOLES = "its holes are larger than a commit reads"
 WITHOUT_DIGEST = "it is committed without a digest"
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)

@@ -70,7 +70,7 @@ class Downstream(NamedTuple):
             ) from error
         if record.left_out:
             raise NotWholeError(
-                f"{self.root}: {self.name} is not the whole mirror: {record.left_out}",
+                f"{self.root}: {self.name} is a partial mirror: {record.left_out}",
                 hint="mirror all of it, or do not relay it",
             )
         return Applied(record.commit, self.folder / "repository.git")

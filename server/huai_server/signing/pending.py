@@ -75,11 +75,12 @@ def add_signature(
 
 
 def _pending(repository: Repository, name: str) -> tuple[str, PendingCommit]:
+    """Return the id and the content of the pending commit; `SigningError` if there is none."""
     pending = repository.pending()
     if pending is None:
         raise SigningError(
             f"{name}: no commit waits for signatures",
-            hint="one waits if `pending` of [signing] is true and a cosigner did not sign",
+            hint="a commit waits if `pending` in [signing] is true and a cosigner has not signed",
         )
     return pending
 

@@ -31,7 +31,7 @@ from huai_program.ending import print_json
     "other_urls",
     multiple=True,
     metavar="URL",
-    help="Ask here if URL does not answer: another server of the same metadata. May be given "
+    help="Try this if URL does not respond: another server of the same metadata. May be given "
     "several times, best first.",
 )
 @click.option(
@@ -46,14 +46,14 @@ from huai_program.ending import print_json
     "--upstream-name",
     default="",
     metavar="NAME",
-    help="What the upstream calls the module, if not NAME.",
+    help="The module's name on the upstream, if not NAME.",
 )
 @click.option(
     "--tls-ca",
     default="",
     metavar="FILE",
-    help="The certificates of the authorities to believe at the hosts of URL and content URLs, "
-    "instead of the system's.",
+    help="The CA certificates to trust for the hosts of URL and content URLs, instead of the "
+    "system's.",
 )
 @click.option(
     "--tls-certificate",

@@ -37,7 +37,7 @@ def hardlinks(folder: Path) -> Finding:
     except OSError as error:
         return fail(f"no hardlinks: {error.strerror}", _FIX, ExitCode.DESTINATION)
     if two.stat().st_ino != one.stat().st_ino:
-        return fail("a hardlink is another inode", _FIX, ExitCode.DESTINATION)
+        return fail("a hardlink has a different inode", _FIX, ExitCode.DESTINATION)
     return ok("supported")
 
 
@@ -67,7 +67,7 @@ def noreplace(folder: Path) -> Finding:
     finally:
         os.close(handle)
     if supported:
-        return fail("a rename replaced a file that it must keep", _FIX, ExitCode.DESTINATION)
+        return fail("a rename replaced an existing file", _FIX, ExitCode.DESTINATION)
     return warn(
         "not supported: a file that another program makes during a sync may be replaced",
         "let nothing but huai write there, or use a newer kernel or file system",

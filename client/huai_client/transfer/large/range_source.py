@@ -174,7 +174,7 @@ class RangeSource:
         if failure is None and ranges.is_overtaken(self._number):
             self.close()
             failure = OvertakenError(
-                f"{self.url}: much slower than others",
+                f"{self.url}: much slower than the other URLs",
                 hint="it is used for large files as a last resort",
             )
         return failure

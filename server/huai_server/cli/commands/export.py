@@ -22,13 +22,13 @@ from huai_server.state.paths import module_places
     "folder",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Write there, and not where [modules.NAME.export] says.",
+    help="Write to this folder instead of the one in [modules.NAME.export].",
 )
 @click.option(
     "--only",
     type=click.Choice(sorted(NAMES)),
     multiple=True,
-    help="Write these, and not what [modules.NAME.export] says; may be given several times.",
+    help="Write these instead of the files in [modules.NAME.export]; may be given several times.",
 )
 @wait_option("a commit or another export")
 @each_module(quiet=True)

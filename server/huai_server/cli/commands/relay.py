@@ -28,7 +28,7 @@ def command(root: Path, name: str, accept_rollback: bool, wait: float, console: 
     signatures are the upstream's. `serve` does this by itself within a second of each sync; the
     command is for those who serve metadata as plain files only, and to see what is wrong.
 
-    Exit code 47 means that the tree is not the whole mirror, or was never synced: then nothing is
+    Exit code 47 means that the tree is a partial mirror, or was never synced: then nothing is
     relayed. 46: the applied commit is older than the one that is served.
     """
     done = modules.relay(root, name, accept_rollback=accept_rollback, wait=wait)

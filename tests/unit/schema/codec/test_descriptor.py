@@ -23,7 +23,7 @@ def test_a_descriptor_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -
         (GOOD.replace(b"format\t1", b"format\t01"), "version 01 is unknown"),
         (GOOD.replace(b"format\t1\n", b""), "version none is unknown"),
         (GOOD.replace(b"format\t1\n", b"format\t1\nformat\t1\n"), "version 1, 1 is unknown"),
-        (GOOD + b"Encrypted\tyes\n", "must know the key Encrypted"),
+        (GOOD + b"Encrypted\tyes\n", "the key Encrypted is required"),
         (GOOD.replace(b"blake3", b"md5"), "digest algorithm"),
         (GOOD.replace(b"centos\nd", b"cent/os\nd"), "cannot be a module's name"),
         (GOOD.replace(b"module\tcentos\n", b""), "exactly one module"),

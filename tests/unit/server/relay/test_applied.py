@@ -24,7 +24,7 @@ def test_what_a_client_wrote(downstream: Downstream) -> None:
 
 def test_a_record_of_a_part(downstream: Downstream) -> None:
     (downstream.folder / "applied").write_bytes(AppliedRecord(COMMIT, "a\nfilter").encode())
-    with pytest.raises(NotWholeError, match="m is not the whole mirror: a\nfilter"):
+    with pytest.raises(NotWholeError, match="m is a partial mirror: a\nfilter"):
         downstream.read()
 
 
