@@ -54,7 +54,7 @@ def test_a_damaged_snapshot_is_read_or_refused(random: Random, size: int) -> Non
     refused: FormatError | None = None
     try:
         paths = [entry.path for entry in broken.entries()]
-        check_hardlinks(*broken.lent)
+        check_hardlinks(*broken.arguments)
     except FormatError as error:
         refused = error
     else:

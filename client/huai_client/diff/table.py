@@ -68,10 +68,7 @@ class CandidateTable(Sequence[Candidate]):
         if past.rules != target.rules:
             return None
         rules = target.rules
-        old, new = (
-            (snapshot.reader, snapshot.tree, snapshot.limit)
-            for snapshot in (past.snapshot, target.snapshot)
-        )
+        old, new = past.snapshot.arguments, target.snapshot.arguments
         moves = self.engine.compare(old, new, (rules.table, rules.modes.table))
         if moves is None:
             return None

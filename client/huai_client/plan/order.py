@@ -121,7 +121,7 @@ class PublishOrder(Territory):
         places = {each.name: self._place(each.rules) for each in self._profiles}
         numbers = {each.name: number for number, each in enumerate(self._profiles)}
         self._engine = _native.PublishOrder(
-            (snapshot.reader, snapshot.tree, snapshot.limit),
+            snapshot.arguments,
             [(row(rule.pattern), _stage(rule)) for rule in self._rules],
             volatile=changing,
             stated=self._stated,
@@ -174,7 +174,7 @@ class PublishOrder(Territory):
         is_volatile = rule is not None and rule < self._stated[0]
         if repository is not None and not is_volatile:
             return self._repository(repository).top
-        return ROOT if rule is None else _seen_from(path, self._rules[rule].pattern)
+        return ROOT if rule is None else _base_of(path, self._rules[rule].pattern)
 
     def placement_of(self, path: RelPath, *, symlink: bool = False) -> Placement:
         """Return the stage of a file or symlink, and the rule that decides it."""
@@ -235,8 +235,8 @@ def _stage(rule: StageRule | VolatileRule) -> int:
     return rule.stage if isinstance(rule, StageRule) else POINTERS
 
 
-def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
-    """Return the directory from which `pattern` is seen; `path` matches it.
+def _base_of(path: RelPath, pattern: Pattern) -> RelPath:
+    """Return the directory to which `pattern` is relative; `path` matches it.
 
     That is the one above the components after a leading `**`, else the root.
     """

@@ -21,7 +21,7 @@ Difference: TypeAlias = Change | Moved
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the differences that lead from `old` to `new`."""
-    comparison = _native.Comparison(old.lent, new.lent)
+    comparison = _native.Comparison(old.arguments, new.arguments)
     while batch := comparison.batch(BATCH):
         before = None
         for role, entry, other in entries(batch):
@@ -38,4 +38,4 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def count(old: Snapshot, new: Snapshot) -> Counts:
     """Count the entries that were added, removed, changed, or moved with a directory."""
-    return Counts(*_native.count_changes(old.lent, new.lent))
+    return Counts(*_native.count_changes(old.arguments, new.arguments))

@@ -45,17 +45,17 @@ class Snapshot:
         self.limit = limit
 
     @property
-    def lent(self) -> tuple[ObjectReader, bytes, int]:
-        """The snapshot as an argument for the engine."""
+    def arguments(self) -> tuple[ObjectReader, bytes, int]:
+        """The snapshot as functions of the engine take it."""
         return self.reader, self.tree, self.limit
 
     def undigested(self) -> _native.Undigested:
         """Count the files without a digest and their bytes; reads the whole snapshot."""
-        return _native.Undigested(self.lent, 0, None)
+        return _native.Undigested(self.arguments, 0, None)
 
     @cached_property
     def _lookup(self) -> _native.Lookup:
-        return _native.Lookup(self.reader, self.tree, self.limit)
+        return _native.Lookup(*self.arguments)
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
         """Parse the own tree of `path`, without reading any manifest."""

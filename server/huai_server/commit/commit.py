@@ -87,7 +87,7 @@ def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
     if past is None or head is None:
         raise no_commit(making.name)
     with making.writing() as writer:
-        tree = digests.write(past.lent, writer)
+        tree = digests.write(past.arguments, writer)
         top = making.finish(tree, writer)
     if top is None:
         return CommitResult(head, changed=False)

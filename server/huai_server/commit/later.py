@@ -74,7 +74,7 @@ def digest_tree(
     reading = _Reading(module, places, pace)
     changed, last = False, None
     while not pace.is_over():
-        undigested = Undigested(past.lent, _ROUND, last)
+        undigested = Undigested(past.arguments, _ROUND, last)
         last = undigested.last
         if last is None:
             break

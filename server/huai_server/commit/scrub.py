@@ -171,11 +171,11 @@ class _Run:
         )
 
     def continue_round(self, pace: Pace, *, full: bool) -> ScrubResult:
-        """Continue the round."""
+        """Read what is due, or with `full` the rest of the round."""
         if full and self._round.after is None:
             self._round = Round(self._now)
         left = EVERYTHING if full else self._due()
-        files = Digested(self._past.lent, self._round.after)
+        files = Digested(self._past.arguments, self._round.after)
         while left and not pace.is_over():
             self._check_damage()
             batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))

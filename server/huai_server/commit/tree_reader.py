@@ -127,7 +127,7 @@ class TreeReader:
         """
         before = read_mounts(self._places.mounts)
         tree, (totals, skipped), report, now = self._open().read_whole(
-            past.lent if past else None,
+            past.arguments if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
@@ -149,7 +149,7 @@ class TreeReader:
         """
         snapshot, old = past
         result = self._open().read_listed(
-            snapshot.lent,
+            snapshot.arguments,
             (*listed, os.fsencode(self._places.hardlinks)),
             check_foreign,
             writer,
@@ -199,7 +199,7 @@ class TreeReader:
             os.fsencode(self._places.folder),
             _HASH_THREADS,
             self._module.indexed or None,
-            self._keep,
+            self._write_index,
             Volatile(self._module.volatile),
             pace=self._pace,
         )
@@ -208,7 +208,7 @@ class TreeReader:
         damage = scrub_record.read_record(self._places.scrub).found_damage
         return options._replace(later=self._module.digest == "later", holes=_HOLES, damage=damage)
 
-    def _keep(self, index: BlockIndex) -> None:
+    def _write_index(self, index: BlockIndex) -> None:
         try:
             self._blocks.write(index)
         except OSError as error:

@@ -55,7 +55,7 @@ def _line(seconds: int) -> Iterator[bytes]:
 
 def _ls_texts(source: Source, _: ExportRequest) -> Texts:
     """Yield the output of `ls -lR` as on Debian's and GNU's mirrors."""
-    yield _LS, _compress(Ls(source.snapshot.lent, source.own))
+    yield _LS, _compress(Ls(source.snapshot.arguments, source.own))
 
 
 def _compress(listing: Ls) -> Iterator[bytes]:

@@ -55,7 +55,7 @@ class Lists:
         yield times, self._times()
 
     def _rows(self, endings: tuple[bytes, ...] | None) -> Iterator[bytes]:
-        rows = FileList(self._source.snapshot.lent, self._source.own, endings)
+        rows = FileList(self._source.snapshot.arguments, self._source.own, endings)
         while part := rows.part():
             yield part
         self.left_out = rows.left_out

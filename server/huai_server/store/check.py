@@ -148,7 +148,7 @@ class _Check:
         totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
         if totals != head.info.totals:
             self._faults.append(f"{head.commit}: the trailers say {head.info.totals}, not {totals}")
-        check_hardlinks(*snapshot.lent)
+        check_hardlinks(*snapshot.arguments)
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:

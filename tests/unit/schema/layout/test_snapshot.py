@@ -42,7 +42,7 @@ class Forge:
     def read(self, root: bytes, limit: int = 10_000) -> None:
         snapshot = Snapshot(self.objects, root, limit)
         assert list(snapshot.entries())
-        check_hardlinks(*snapshot.lent)
+        check_hardlinks(*snapshot.arguments)
 
     def refused(self, root: bytes, reason: str, limit: int = 10_000) -> None:
         with pytest.raises(FormatError, match=reason) as caught:
