@@ -150,14 +150,14 @@ def commit(
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
         on_commit(result)
-        return Committed(result, _bring_along(root, config, name))
+        return Committed(result, _update_dependents(root, config, name))
     from huai_server.actions.export import ExportOfTree, export_after_commit, plan_export
 
     plan = plan_export(name, module)
     inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
     result = commit_tree(name, module, places, options, keys=keys, export=inside)
     on_commit(result)
-    after = _bring_along(root, config, name)
+    after = _update_dependents(root, config, name)
     exported = inside.update if inside else export_after_commit(name, module, places, plan)
     return Committed(result, after._replace(export=exported))
 
@@ -169,7 +169,7 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
     config = load(root)
     keys = _keys(root, config)
     result = digest_tree(name, config.committed(name), module_places(root, name), limits, keys)
-    return Digested(result, _bring_along(root, config, name))
+    return Digested(result, _update_dependents(root, config, name))
 
 
 def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
@@ -197,7 +197,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     done = Attached(pending, keys.chain.newest.threshold, head)
     if head is None:
         return done
-    after = _bring_along(root, config, name)
+    after = _update_dependents(root, config, name)
     if module.export.files:
         from huai_server.actions.export import export_after_commit, plan_export
 
@@ -215,7 +215,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     config = load(root)
     module, places = config.relayed(name), module_places(root, name)
     done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
-    return Relayed(done, _bring_along(root, config, name))
+    return Relayed(done, _update_dependents(root, config, name))
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
@@ -244,11 +244,11 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
         purge_module(places)
     remove_module(root, name)
     forget_module(root, name)  # tokens must not open a later module of this name
-    kept_folder_folder = places.folder if not purge and places.folder.exists() else None
-    return Removed(kept_folder_folder, attr_tree_in_use=not is_removed)
+    kept_folder = places.folder if not purge and places.folder.exists() else None
+    return Removed(kept_folder, attr_tree_in_use=not is_removed)
 
 
-def _bring_along(root: Path, config: ServerConfig, name: str) -> AfterCommit:
+def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterCommit:
     """Update static files and the attr tree to the newest commit."""
     static = _publish(root, config, name)
     return AfterCommit(static, update_attr_tree(root, name))

@@ -179,7 +179,7 @@ def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, byte
 def _write(
     staging: int, name: bytes, old: BinaryIO | None, equal: int, rest: Iterable[bytes]
 ) -> int:
-    """Write a file from the first `equal` bytes of `old` and the rest; return its size."""
+    """Write the first `equal` bytes of `old`, then `rest`, to a new file; return its size."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, 0o600, dir_fd=staging)
     try:

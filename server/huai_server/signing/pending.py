@@ -75,7 +75,7 @@ def add_signature(
 
 
 def _pending(repository: Repository, name: str) -> tuple[str, PendingCommit]:
-    """Return the id and the content of the pending commit; `SigningError` if there is none."""
+    """Return the id and the content of the pending commit, or raise `SigningError`."""
     pending = repository.pending()
     if pending is None:
         raise SigningError(

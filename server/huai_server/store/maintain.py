@@ -142,8 +142,8 @@ class _Maintenance:
         """Replace all packs by one with all needed objects."""
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
-        new = self._repack.reachable(list_packs(repository.pack_folder, keep=True), ends)
-        self._repack.take_place(new, packs, self._now)
+        new = self._repack.merge_reachable(list_packs(repository.pack_folder, keep=True), ends)
+        self._repack.replace(new, packs, self._now)
         self._repack.unreachable.unlink()
 
     def _merge(self, packs: list[PackFile]) -> int:
@@ -152,7 +152,7 @@ class _Maintenance:
             return 0
         new = self._repack.merge(packs[:split], packs[split:])
         with locked(self._places.lock, wait=inf):  # keep the result of long work
-            self._repack.take_place(new, packs[:split], self._now)
+            self._repack.replace(new, packs[:split], self._now)
         return split
 
 

@@ -6,7 +6,7 @@ A run killed anywhere leaves every object in a pack or loose, some twice, and at
 files, which the next run removes.
 
 Rule: callers of any method except `merge` hold the module's lock.  `merge` loses no object, so a
-commit may add a pack meanwhile.  `reachable` drops some, on which a commit could rely.
+commit may add a pack meanwhile.  `merge_reachable` drops some, on which a commit could rely.
 """
 
 import os
@@ -71,7 +71,7 @@ class Repack:
         self._check({oid for pack in packs for oid in pack.ids()}, new, *remaining)
         return new
 
-    def reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
+    def merge_reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
         """Make one pack of all that a ref leads to, without the objects of `excluded` packs.
 
         `ends`: ids of commits that it must have.
@@ -91,7 +91,7 @@ class Repack:
         self._install(new)
         self.remove_loose(loose)
 
-    def take_place(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
+    def replace(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
         """Replace `packs` by a new one; `now` is in seconds since the epoch."""
         installed = self._install(new)
         old = [pack for pack in packs if pack.path != installed.path and pack.index_path.exists()]

@@ -41,10 +41,10 @@ class Limiter:
         self._limit = self._free = limit
         self._per_address = max(1, limit // 2) if per_address is None else per_address
         self._queue = queue
-        self._queue_each = max(1, queue // 2)
+        self._queue_per_address = max(1, queue // 2)
         self._timeout = timeout
         self._running: Counter[str] = Counter()
-        self._line: deque[_Waiter] = deque()
+        self._waiters: deque[_Waiter] = deque()
 
     @property
     def running(self) -> int:
@@ -54,7 +54,7 @@ class Limiter:
     @property
     def waiting(self) -> int:
         """Return the length of the queue."""
-        return len(self._line)
+        return len(self._waiters)
 
     @asynccontextmanager
     async def slot(self, address: str = "") -> AsyncIterator[None]:
@@ -87,20 +87,20 @@ class Limiter:
 
     def _grant(self) -> None:
         """Give free slots to the first in the queue whose address is below its limit."""
-        for waiter in list(self._line):
+        for waiter in list(self._waiters):
             if not self._free:
                 return
             if self._may_run(waiter.address):
-                self._line.remove(waiter)
+                self._waiters.remove(waiter)
                 self._occupy(waiter.address)
                 waiter.turn.set_result(None)
 
     async def _wait(self, address: str) -> None:
-        same = sum(waiter.address == address for waiter in self._line) if address else 0
-        if len(self._line) >= self._queue or same >= self._queue_each:
+        same = sum(waiter.address == address for waiter in self._waiters) if address else 0
+        if len(self._waiters) >= self._queue or same >= self._queue_per_address:
             raise _busy()
         waiter = _Waiter(address, asyncio.get_running_loop().create_future())
-        self._line.append(waiter)
+        self._waiters.append(waiter)
         try:
             async with asyncio.timeout(self._timeout):
                 await asyncio.shield(waiter.turn)
@@ -108,7 +108,7 @@ class Limiter:
             if waiter.turn.done():  # its turn came in the same moment
                 self._release(address)
             else:
-                self._line.remove(waiter)
+                self._waiters.remove(waiter)
             if isinstance(error, TimeoutError):
                 raise _busy() from None
             raise

@@ -24,7 +24,7 @@ class _Model(BaseModel):
 
 
 class LagModel(_Model):
-    """Seconds since a newer commit exists, now and as percentiles over 30 days."""
+    """Seconds for which a newer commit has existed, now and as percentiles over 30 days."""
 
     now: int
     p50: int

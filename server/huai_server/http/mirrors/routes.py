@@ -82,9 +82,11 @@ class _Reports:
 
         async def of_module(name: str, repository: Path) -> HeldModule | None:
             standings = await self._holders.standings(name, repository)
-            one = next((each for each in standings if each.mirror == mirror), None)
-            head = await self._heads.read(name) if one else None
-            return HeldModule(name, head.info.totals.bytes, one) if one and head else None
+            standing = next((each for each in standings if each.mirror == mirror), None)
+            if standing is None:
+                return None
+            head = await self._heads.read(name)
+            return HeldModule(name, head.info.totals.bytes, standing) if head else None
 
         modules = [each for each in await self._of_each(request, of_module) if each]
         if not modules:

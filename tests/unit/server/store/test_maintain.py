@@ -139,7 +139,7 @@ def test_a_commit_goes_on_while_packs_are_merged(upstream: Upstream) -> None:
     new = repack.merge(before, [])
     change(upstream, 200)
     assert new.pack.path.exists()  # a commit does not remove it as the remains of a killed run
-    repack.take_place(new, before, NOW)
+    repack.replace(new, before, NOW)
     assert len(packs(upstream)) == 2
     upstream.prove_sound()
     assert upstream.check().commits == COMMITS + 1
