@@ -53,7 +53,7 @@ def compare_one_entry_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
     """Do something when so many entries have been compared."""
-    real = PartJob.look
+    real = PartJob.start
     left = [number]
 
     def counted(steps: Iterator[Compared]) -> Iterator[Compared]:
@@ -63,11 +63,11 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], objec
                 act()
             yield step
 
-    def look(job: PartJob, *arguments: Any, **options: Any) -> StartedJob:
-        looked = real(job, *arguments, **options)
-        return looked._replace(steps=counted(looked.steps))
+    def start(job: PartJob, *arguments: Any, **options: Any) -> StartedJob:
+        started = real(job, *arguments, **options)
+        return started._replace(steps=counted(started.steps))
 
-    monkeypatch.setattr(PartJob, "look", look)
+    monkeypatch.setattr(PartJob, "start", start)
 
 
 # ------------------------------------------------------------ the record

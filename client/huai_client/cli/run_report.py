@@ -52,7 +52,7 @@ class ConsoleReport:
         """Warn about the file."""
         self._console.warning(f"{file} was half changed in place, and is compared")
 
-    def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
+    def full_comparison(self, state: states.State, changed: tuple[str, ...]) -> None:
         """Print the reason."""
         has_keys = TreeSettings.parse(state.filter).keys is not None
         why = (

@@ -189,7 +189,7 @@ class ReuseSources:
     """A search for sources for one module, as its configuration allows."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Search for `mirror`; the modules of `reuse_from` are in the same state root."""
+        """Search on behalf of `mirror`; the modules of `reuse_from` are in the same state root."""
         self._module = mirror.config
         self._root = mirror.root
 
@@ -217,15 +217,15 @@ class ReuseSources:
         }
         search = _Search(fetches, sources, ANY_NUMBER if may_share else 0)
         if planned.entries < commit.info.totals.files:
-            search.look(view, commit, before)
+            search.add_from(view, commit, before)
         for name in self._module.reuse_from:
-            self._look_into(name, search)
+            self._search_module(name, search)
         reuses = {**search.sources, **dict(twins(search.missing()))}
         if not sure or self._module.reuse_check == "digest":
             reuses = dict(_digests_only(reuses, fetches))
         return reuses
 
-    def _look_into(self, name: str, search: "_Search") -> None:
+    def _search_module(self, name: str, search: "_Search") -> None:
         other = config.load(self._root).module(name)
         # An error in another module must not stop this one.
         with suppress(HuaiError), View(Path(other.dest)) as view:
@@ -233,7 +233,7 @@ class ReuseSources:
             applied = state.load(places.state).applied
             if applied is not None:
                 commit = Repository(places.repository, make=False).commit(applied)
-                search.look(view, commit, lambda path: path, tree=other.dest)
+                search.add_from(view, commit, lambda path: path, tree=other.dest)
 
 
 class _Search:
@@ -247,10 +247,10 @@ class _Search:
         sources = self.sources
         return without(self._fetches, sources) if sources else self._fetches
 
-    def look(
+    def add_from(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
     ) -> None:
-        """Search the files of `commit` in the tree of `view`, if that is worth its time.
+        """Add sources among the files of `commit` in the tree of `view`, if worth the time.
 
         `before` returns the path before the plan renames directories.
         """

@@ -143,7 +143,7 @@ class Holding:
             pending = [path]
             while pending:
                 folder = pending.pop()
-                protected, folders = self._look(folder)
+                protected, folders = self._split(folder)
                 if protected:
                     self._holders.update((folder, *ancestors(folder)))
                 pending += folders
@@ -152,9 +152,9 @@ class Holding:
 
     def contains_directly(self, path: RelPath) -> bool:
         """Return True if the directory `path` itself contains a protected name."""
-        return bool(self._look(path)[0])
+        return bool(self._split(path)[0])
 
-    def _look(self, path: RelPath) -> tuple[set[RelPath], set[RelPath]]:
+    def _split(self, path: RelPath) -> tuple[set[RelPath], set[RelPath]]:
         """Return the protected paths in a directory, and its unprotected subdirectories."""
         try:
             leaves, folders = self._tree.listing(path)

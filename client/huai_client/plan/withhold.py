@@ -5,8 +5,8 @@ The rules, in one place:
 1. A path that failed waits.  So do all paths below it, its hardlinks, directories that were to be
    moved to it, from it or out of it, and the deletions that make way for it.
 2. An index or pointer may name any path of a certain directory, and waits while one of these
-   waits.  The directory is: in a repository, its top; outside of repositories, the one from which
-   the pattern of the publish rule is seen; by an administrator's rule, the top of the outermost
+   waits.  The directory is: in a repository, its top; outside of repositories, the one to which
+   the pattern of the publish rule is relative; by an administrator's rule, the top of the outermost
    repository around it, else the whole module.
 3. A deletion waits while an index or pointer waits that may name the deleted path.  It also waits
    while anything waits in the same repository or, outside of repositories, in the same directory.

@@ -40,12 +40,12 @@ class Prover:
         commit: Commit,
         plan: Plan,
         content: tuple[View, Callable[[File], tuple[int, bytes] | None]],
-        hear: Callable[[str], None],
+        on_line: Callable[[str], None],
     ) -> list[Proved]:
         """Prove each repository in which pointers change, of profiles with a proof.
 
         `content` is the tree, and a function that finds the complete staged content of a file.
-        `hear` is called with each line that a command prints, except gpgv.
+        `on_line` is called with each line that a command prints, except gpgv.
         """
         order = order_without_upstream(self._mirror.config, commit)
         results: list[Proved] = []
@@ -54,27 +54,31 @@ class Prover:
             self._clear()
             try:
                 visible = build_view(changed, plan, order, *content)
-                failure = self._refusal(changed, visible, commit, hear)
+                failure = self._refusal(changed, visible, commit, on_line)
             except (OSError, PathError) as error:
                 failure = f"its files cannot be laid out for a program: {error}"
             finally:
                 self._clear()
-            paths, took = frozenset(changed.entries), time.monotonic() - began
-            results.append(Proved(changed.repository, paths, took, failure))
+            paths, seconds = frozenset(changed.entries), time.monotonic() - began
+            results.append(Proved(changed.repository, paths, seconds, failure))
         return results
 
     def _clear(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _refusal(
-        self, changed: Changed, visible: RepositoryView, commit: Commit, hear: Callable[[str], None]
+        self,
+        changed: Changed,
+        visible: RepositoryView,
+        commit: Commit,
+        on_line: Callable[[str], None],
     ) -> str:
         """Return why `changed` is refused, or an empty text."""
         proof = self._proofs[changed.repository.profile]
         if proof.keyrings:
             signed = profiles()[changed.repository.profile].signed
             # gpgv's quotes of a file must not be read as its status.
-            run = partial(self._run, proof, {}, "/", hear_errors=lambda _: None)
+            run = partial(self._run, proof, {}, "/", on_error_line=lambda _: None)
             return refusal(changed, visible, signed, proof.keyrings, run)
         top = changed.repository.top
         tree, names = self._folder / "tree", self._folder / "changed"
@@ -91,7 +95,7 @@ class Prover:
             "HUAI_REPOSITORY": os.fsdecode(top) or ".",
             "HUAI_CHANGED_LIST": str(names),
         }
-        return self._run(proof, own, str(tree), proof.words, hear)
+        return self._run(proof, own, str(tree), proof.words, on_line)
 
     def _run(
         self,
@@ -99,14 +103,14 @@ class Prover:
         variables: dict[str, str],
         folder: str,
         command: Sequence[str],
-        hear: Callable[[str], None],
-        hear_errors: Callable[[str], None] | None = None,
+        on_line: Callable[[str], None],
+        on_error_line: Callable[[str], None] | None = None,
     ) -> str:
         return run_program(
             command,
             environment(os.environ, variables),
             seconds=seconds(proof.timeout),
-            on_line=hear,
-            on_error_line=hear_errors,
+            on_line=on_line,
+            on_error_line=on_error_line,
             folder=folder,
         )

@@ -74,7 +74,7 @@ class Staging(AbstractContextManager["Staging"]):
             os.close(root)
 
     def ready(self, file: File) -> bool:
-        """Return True if the content of `file` is here, verified by this run or an earlier one."""
+        """Return True if the content of `file` is staged, verified by this or an earlier run."""
         return not self.absent([file])
 
     def places(self, files: Sequence[File]) -> Places:
@@ -132,10 +132,10 @@ class Staging(AbstractContextManager["Staging"]):
         linked: Iterable[File] = (),
         finished: Sequence[File] = (),
     ) -> None:
-        """Record files that the engine made or linked and verified; `run` holds nothing else.
+        """Record verified files: `copies` in the folder of `run`, which has no others, and links.
 
-        A link is the file of a tree itself.  Those of `copies` that are `finished` have all their
-        attributes.
+        The files in `linked` share their inodes with files of a tree.  Of `copies`, those in
+        `finished` have their owner, mode and time already.
         """
         self.incoming.keep(copies, run, finished)
         self._ready.add(linked)

@@ -80,8 +80,8 @@ class PlanRunner:
                     withholding.fail(path)
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            exceptions = FileFacts(prepared.volatile, staging.incoming.unfinished)
-            report = execute(plan, tree, staging.places, observer.step, withholding, exceptions)
+            facts = FileFacts(prepared.volatile, staging.incoming.unfinished)
+            report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
                 staging.remove()

@@ -53,7 +53,7 @@ class RunReport(Protocol):
     def half_changed(self, file: str) -> None:
         """Report a file that an interrupted run left half changed in place."""
 
-    def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
+    def full_comparison(self, state: states.State, changed: tuple[str, ...]) -> None:
         """Report that the whole tree is compared, because of changed keys of client.toml."""
 
     def on_hold(self, state: states.State) -> None:
@@ -310,7 +310,7 @@ class Run:
         if state.applied is None or state.held or options.adopt or options.compare:
             return
         if changed := changed_keys(self._module, *state.settings):
-            self._report.compares_all(state, tuple(changed))
+            self._report.full_comparison(state, tuple(changed))
 
     def _anything_due(self, state: states.State) -> bool:
         now, head = int(time.time()), delayed_record.head(self._paths.delayed)

@@ -202,7 +202,7 @@ class Sync:
         return prepared
 
     def _check_totals(self, commit: Commit, view: View) -> None:
-        """Check the totals of `commit`, before any of its listings is read."""
+        """Check limits and free inodes by the totals of `commit`, before any listing is read."""
         applied = self._record.state.applied
         has_applied = not self._options.adopt and applied and self._repository.has(applied)
         before = self._repository.commit(applied).info.totals if has_applied and applied else None
@@ -210,7 +210,7 @@ class Sync:
         selects = self._builder.rules or self._options.only or self._mirror.config.protect
         leaves, folders = ([], []) if selects or before else view.listing(ROOT)
         if not selects and not leaves and {*folders} <= {STAGING_NAME}:
-            # Only directories never share an inode.
+            # Files may turn out to be hardlinks; each new directory takes an inode.
             new = commit.info.totals.directories - (before.directories if before else 1)
             check_space(self._mirror.dest, repeat(0, max(0, new)))
 

@@ -160,8 +160,8 @@ class Undo:
         if result.exit_code == ExitCode.OK:
             record.save_pending(prepared)
             state = state_after(prepared, record.state, accepted, trash_kept=destination.keeps)
-            undone = record.state.held
-            record.save_applied(prepared, replace(state, before="", before_filter="", held=undone))
+            state = replace(state, before="", before_filter="", held=record.state.held)
+            record.save_applied(prepared, state)
         return result
 
     def _prepare(self, view: View) -> PreparedPlan:

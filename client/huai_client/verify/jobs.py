@@ -43,7 +43,7 @@ class Job:
         """Record damage for the directory `path`."""
         self.path = path
 
-    def look(
+    def start(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
         """Begin behind `after`, the order of a `Checkpoint`, or at the beginning if it is empty.
@@ -62,7 +62,7 @@ class NoSuchPathError(HuaiError):
 class PathJob(Job):
     """A job for a directory, a leaf or an extraneous path, with everything below it."""
 
-    def look(
+    def start(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
         """Begin; raises `NoSuchPathError` for a path in neither the commit nor the tree."""
@@ -88,7 +88,7 @@ class PathJob(Job):
 class PartJob(Job):
     """A job for a part of the tree: a directory without the parts below it."""
 
-    def look(
+    def start(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
         """Begin; there is nothing to verify if a newer commit does not have this part."""
@@ -109,7 +109,7 @@ class SampleJob(Job):
         self._share = share
         self._seed = seed
 
-    def look(
+    def start(
         self,
         view: View,
         expected: ExpectedTree,
@@ -124,7 +124,7 @@ class SampleJob(Job):
             for entry in entries
             if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
         )
-        return StartedJob((_look_at(view, file) for file in files), lambda: iter(()))
+        return StartedJob((_compare_picked(view, file) for file in files), lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
         """Yield the picked files; reads all metadata, and decodes only listings with one."""
@@ -156,7 +156,7 @@ def _compared(
     return StartedJob(comparison.steps(), lambda: comparison.extraneous(comes))
 
 
-def _look_at(view: View, file: File) -> Compared:
+def _compare_picked(view: View, file: File) -> Compared:
     order = tree_order(file.path, directory=False)
     undigested = int(file.digest is None)
     return Compared(iter([_finding(view, file)]), 1, 1, undigested, order)

@@ -38,7 +38,7 @@ class VerifyRequest(NamedTuple):
         return self.deadline != NEVER
 
 
-_NOTE_SECONDS = 2.0
+_FLUSH_SECONDS = 2.0
 _BATCH = 500
 """The number of parts to look up at a time."""
 
@@ -52,7 +52,7 @@ class Queue:
         record.begin_run()
         self._request = request
         self._ended: list[tuple[Unfinished, bytes]] = []
-        self._next_note = time.monotonic() + _NOTE_SECONDS
+        self._next_flush = time.monotonic() + _FLUSH_SECONDS
         self._before: dict[RelPath, int] = {}
         """The number of differing paths that an earlier run found, by the part that it began."""
 
@@ -68,21 +68,21 @@ class Queue:
 
     def _parts(self) -> Iterator[Job]:
         """Yield the part that an earlier run began, then the others, the oldest first."""
-        middle = self._middle()
-        if middle is not None:
-            yield PartJob(middle.path)
+        interrupted = self._interrupted()
+        if interrupted is not None:
+            yield PartJob(interrupted.path)
         while paths := self._due():
             for path in paths:
                 yield PartJob(path)
 
     def _due(self) -> list[RelPath]:
-        self.note()
+        self.flush()
         request = self._request
         return self._record.due(
             request.path, content=request.content, damaged_first=request.repair, most=_BATCH
         )
 
-    def _middle(self) -> Unfinished | None:
+    def _interrupted(self) -> Unfinished | None:
         """Return the part that an earlier run began; a run without a limit does all parts again."""
         part = self._record.unfinished(content=self._request.content)
         if part is None or not self._request.limited:
@@ -91,12 +91,12 @@ class Queue:
 
     def beginning(self, job: Job) -> Unfinished:
         """Return the position at which to begin a job."""
-        middle = self._middle() if isinstance(job, PartJob) else None
-        if middle is None or middle.path != job.path:
-            middle = Unfinished(job.path, int(time.time()), b"", 0)
+        position = self._interrupted() if isinstance(job, PartJob) else None
+        if position is None or position.path != job.path:
+            position = Unfinished(job.path, int(time.time()), b"", 0)
         if isinstance(job, PartJob):
-            self._before[job.path] = middle.damaged
-        return middle
+            self._before[job.path] = position.damaged
+        return position
 
     def paused(self, job: Job, at: Unfinished) -> None:
         """Record that a job was done as far as `at`."""
@@ -109,21 +109,21 @@ class Queue:
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)
             self._ended.append((part, now.identity if now else b""))
-        if time.monotonic() >= self._next_note:
-            self.note()
+        if time.monotonic() >= self._next_flush:
+            self.flush()
 
-    def note(self) -> None:
+    def flush(self) -> None:
         """Write the completed parts to the record."""
         ended, self._ended = self._ended, []
         if ended:
             with self._record.writing():
                 for part, identity in ended:
                     self._record.finished(part, identity, content=self._request.content)
-        self._next_note = time.monotonic() + _NOTE_SECONDS
+        self._next_flush = time.monotonic() + _FLUSH_SECONDS
 
     def correct(self, damaged: Mapping[RelPath, int]) -> None:
         """Record the number of differing paths, for each part in which any seemed to differ."""
-        self.note()
+        self.flush()
         with self._record.writing():
             for path in damaged.keys() & self._before.keys():
                 self._record.damage(path, self._before[path] + damaged[path])
@@ -134,5 +134,5 @@ class Queue:
 
     def left(self) -> int:
         """Return the number of parts not fully verified; 1 for a run of one other job."""
-        self.note()
+        self.flush()
         return self._record.left(self._request.path) or 1

@@ -130,15 +130,17 @@ class VerifyRun:
         self, view: View, expected: ExpectedTree, job: Job, after: bytes
     ) -> Iterator[_Segment]:
         content = self._request.content
-        look = job.look(view, expected, after, content=content)
+        started = job.start(view, expected, after, content=content)
         deviations: list[FoundDifference] = []
-        for item in check_steps(view, look.steps, self.tally, content=content, pause=self._pauses):
+        for item in check_steps(
+            view, started.steps, self.tally, content=content, pause=self._pauses
+        ):
             if isinstance(item, FoundDifference):
                 deviations.append(item)
                 continue
             deviations += (
                 FoundDifference(Difference(each.path, Kind.EXTRANEOUS))
-                for each in look.extraneous()
+                for each in started.extraneous()
             )
             yield _Segment(deviations, item.order)
             deviations = []

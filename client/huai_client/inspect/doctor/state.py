@@ -151,10 +151,10 @@ def config(file: tuple[Path, ClientConfig]) -> Iterator[Finding]:
     path, content = file
     trees = sorted((os.path.realpath(each.dest), name) for name, each in content.modules.items())
     clear = True
-    for (outer, one), (inner, other) in pairwise(trees):
+    for (outer, outer_name), (inner, inner_name) in pairwise(trees):
         if Path(inner).is_relative_to(outer):
             clear = False
-            message = f"{other} is mirrored to {inner}, which is in the tree of {one}"
-            yield warn(message, f"give {other} another dest, or let {one} protect it")
+            message = f"{inner_name} is mirrored to {inner}, which is in the tree of {outer_name}"
+            yield warn(message, f"give {inner_name} another dest, or let {outer_name} protect it")
     if clear:
         yield ok(f"{path}: {counted(len(trees), 'module')}")

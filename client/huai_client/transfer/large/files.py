@@ -129,7 +129,10 @@ class LargeFiles:
         *,
         read: bool,
     ) -> Source | None:
-        """Return the version that lacks least; `read`: the file at `path` may be read."""
+        """Return the version that lacks the fewest blocks.
+
+        `read`: the file at `path` may be read to find its blocks.
+        """
         sources = [
             Source(older, index.places(blocks))
             for older, blocks in older_files
