@@ -1107,12 +1107,12 @@ class TreeComparison:
         """
 
     def put_into(
-        self, candidates: Candidates, steps: int, ask: Callable[[], None]
+        self, candidates: Candidates, steps: int, check: Callable[[], None]
     ) -> tuple[bytes, bytes, bool]:
         """Compare about `steps` entries; `candidates` get what is missing or differs.
 
-        `ask` is called ten times a second, and may raise.  Records of the rest, their text; whether
-        that was all.
+        `check` is called ten times a second, and may raise.  Records of the rest, their text;
+        whether that was all.
         """
 
     def waiting(self) -> list[bytes]:
@@ -1224,13 +1224,13 @@ class Tree:
         candidates: Candidates,
         renames: Renames,
         hashing: tuple[bytes, int],
-        ask: Callable[[], None],
+        check: Callable[[], None],
     ) -> _Ended:
         """Read each file of which only the content can tell if it is the wanted one.
 
         Each is read where it is before `renames`.  `hashing`: the digest of one that cannot be
-        read, and how many threads read files; as many hash a large one.  `ask` is called ten times
-        a second, and may raise to end it; and a disk that fails ends it.
+        read, and how many threads read files; as many hash a large one.  `check` is called ten
+        times a second, and may raise to end it; and a disk that fails ends it.
         """
 
     def carry_out(

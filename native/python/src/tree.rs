@@ -25,7 +25,7 @@ use crate::stage::arrived::Places;
 use crate::stage::copy::{Failure, Folders, Ways, opened, ways};
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
-use crate::sys::wait::{wait, wait_asking, wait_reporting};
+use crate::sys::wait::{wait, wait_checking, wait_reporting};
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 type Outcome<'py> = (
@@ -141,14 +141,14 @@ impl Tree {
     }
 
     /// Read each file of `candidates` of which only the content can tell if it is the wanted one,
-    /// where it is before `renames`; path and errno of a failure.  `ask` is called now and then.
+    /// where it is before `renames`; path and errno of a failure.  `check` is called now and then.
     fn hash<'py>(
         &self,
         py: Python<'py>,
         candidates: &Candidates,
         renames: &Renames,
         hashing: (PyBackedBytes, usize),
-        ask: &Bound<'py, PyAny>,
+        check: &Bound<'py, PyAny>,
     ) -> PyResult<Failure<'py>> {
         let (damaged, threads) = hashing;
         let hashing = Hashing {
@@ -156,7 +156,7 @@ impl Tree {
             threads,
         };
         let hashed = candidates.change(|table| {
-            wait_asking(py, Some(ask.as_unbound()), |stop| {
+            wait_checking(py, Some(check.as_unbound()), |stop| {
                 self.opened(|tree| tree.hash(table, &renames.0, hashing, stop))
             })
         })?;

@@ -23,13 +23,13 @@ const ATTEMPTS: usize = 16;
 const FLOOD: usize = 1 << 16;
 
 /// The flags to open a directory for reading.
-pub const TO_READ: OFlags = OFlags::RDONLY
+pub const FOR_READING: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// The flags to open a directory for lookups.
-pub const TO_PASS: OFlags = OFlags::PATH
+pub const FOR_LOOKUPS: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -122,14 +122,14 @@ pub fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T>
 
 /// Open a directory that a person named, which may be a symlink.
 pub fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
-    let flags = TO_READ.difference(OFlags::NOFOLLOW);
+    let flags = FOR_READING.difference(OFlags::NOFOLLOW);
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Open a directory that the caller made or owns, which may not be a symlink.
 pub fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
-        rustix::fs::open(path, TO_READ, Mode::empty())
+        rustix::fs::open(path, FOR_READING, Mode::empty())
     })
 }
 
@@ -147,24 +147,24 @@ pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome
 
 /// Open the directory `path` below `root` for lookups, without following symlinks or crossing
 /// mounts.
-pub fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let how = BENEATH.union(ResolveFlags::NO_XDEV);
     again(Errno::AGAIN, || {
-        rustix::fs::openat2(root, path, TO_PASS, Mode::empty(), how)
+        rustix::fs::openat2(root, path, FOR_LOOKUPS, Mode::empty(), how)
     })
 }
 
 /// Open the directory `name` of `from` for reading.
-pub fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_for_reading(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
-        rustix::fs::openat(from, name, TO_READ, Mode::empty())
+        rustix::fs::openat(from, name, FOR_READING, Mode::empty())
     })
 }
 
 /// Open the directory `name` of `from` for lookups.
-pub fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+pub fn open_for_lookups(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
-        rustix::fs::openat(from, name, TO_PASS, Mode::empty())
+        rustix::fs::openat(from, name, FOR_LOOKUPS, Mode::empty())
     })
 }
 

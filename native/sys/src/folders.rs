@@ -143,8 +143,8 @@ impl Folders {
     }
 
     fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], place: &[u8]) -> Outcome<OwnedFd> {
-        let handle = match call::step(from, name) {
-            Err(Errno::ACCESS) if self.loosen(from, place)? => call::step(from, name),
+        let handle = match call::open_for_lookups(from, name) {
+            Err(Errno::ACCESS) if self.loosen(from, place)? => call::open_for_lookups(from, name),
             outcome => outcome,
         }?;
         if self.beneath.is_within(&call::status(handle.as_fd())?) {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::call::{self, Outcome, Status, TO_PASS, TO_READ};
+use super::call::{self, FOR_LOOKUPS, FOR_READING, Outcome, Status};
 use super::error::{Error, Result};
 
 /// The length from which the kernel refuses a path.
@@ -40,7 +40,7 @@ impl Root {
         let Status { device, mount, .. } = call::status(handle.as_fd())?;
         // PERM: old seccomp filters.
         let quick = !matches!(
-            call::open_beneath(handle.as_fd(), b".", TO_READ),
+            call::open_beneath(handle.as_fd(), b".", FOR_READING),
             Err(Errno::NOSYS | Errno::PERM)
         );
         Ok(Self {
@@ -54,11 +54,11 @@ impl Root {
     /// Open the directory at `path` for reading; empty for the root.
     pub fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if path.is_empty() {
-            return call::open_here(self.handle.as_fd(), b".");
+            return call::open_for_reading(self.handle.as_fd(), b".");
         }
         check(path)?;
         if self.quick && path.len() < LONG {
-            call::open_beneath(self.handle(), path, TO_READ)
+            call::open_beneath(self.handle(), path, FOR_READING)
         } else {
             walk(self.handle(), path)
         }
@@ -71,7 +71,7 @@ impl Root {
             return Some(Err(errno));
         }
         self.quick
-            .then(|| call::open_beneath(self.handle(), path, TO_PASS))
+            .then(|| call::open_beneath(self.handle(), path, FOR_LOOKUPS))
     }
 
     /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way.
@@ -79,7 +79,7 @@ impl Root {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
         }
-        self.quick.then(|| call::pass_within(self.handle(), path))
+        self.quick.then(|| call::open_within(self.handle(), path))
     }
 
     /// Return true if a directory is on the file system of the root, and not in a mount below it.
@@ -94,15 +94,15 @@ impl Root {
                 return outcome;
             }
         }
-        let top = call::step(self.handle(), b".")?;
+        let top = call::open_for_lookups(self.handle(), b".")?;
         let names = path.split(|byte| *byte == b'/');
         let mut names = names.filter(|name| !name.is_empty());
-        names.try_fold(top, |here, name| call::step(here.as_fd(), name))
+        names.try_fold(top, |here, name| call::open_for_lookups(here.as_fd(), name))
     }
 
     /// Open the root again.
     pub fn again(&self) -> Outcome<OwnedFd> {
-        call::open_here(self.handle(), b".")
+        call::open_for_reading(self.handle(), b".")
     }
 
     /// Return the handle.
@@ -147,8 +147,11 @@ fn walk(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let mut rest = path;
     while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
         let (name, below) = rest.split_at(slash);
-        opened = Some(call::step(opened.as_ref().map_or(root, AsFd::as_fd), name)?);
+        opened = Some(call::open_for_lookups(
+            opened.as_ref().map_or(root, AsFd::as_fd),
+            name,
+        )?);
         rest = &below[1..];
     }
-    call::open_here(opened.as_ref().map_or(root, AsFd::as_fd), rest)
+    call::open_for_reading(opened.as_ref().map_or(root, AsFd::as_fd), rest)
 }

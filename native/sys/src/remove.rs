@@ -31,7 +31,7 @@ pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
         Err(errno) => return Err(failed(errno)),
     }
     let mut removal = Removal {
-        current: call::open_here(above.as_fd(), name).map_err(failed)?,
+        current: call::open_for_reading(above.as_fd(), name).map_err(failed)?,
         line: Vec::new(),
         names: Names::default(),
     };
@@ -53,7 +53,7 @@ impl Removal {
                 match change::remove_directory(self.current.as_fd(), &name) {
                     Ok(()) | Err(Errno::NOENT) => {}
                     Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                        self.current = call::open_here(self.current.as_fd(), &name)?;
+                        self.current = call::open_for_reading(self.current.as_fd(), &name)?;
                         self.empty(&name)?;
                     }
                     Err(errno) => return Err(errno),
@@ -62,7 +62,7 @@ impl Removal {
                 if self.line.is_empty() {
                     return change::remove_directory(above, &name);
                 }
-                self.current = call::open_here(self.current.as_fd(), b"..")?;
+                self.current = call::open_for_reading(self.current.as_fd(), b"..")?;
                 change::remove_directory(self.current.as_fd(), &name)?;
             }
         }

@@ -75,7 +75,7 @@ pub(crate) fn stated(
     };
     let (mut size, mut other, mut digest) = (0, Span::default(), Span::default());
     let mut put = |bytes: &[u8], known: Option<Span>| {
-        let span = table.put_again(bytes, [known, None]);
+        let span = table.add_text_once(bytes, [known, None]);
         span.map_err(|errno| full(py, errno))
     };
     match kind {

@@ -24,7 +24,7 @@ use crate::snapshots::columns::{Batch, batch};
 use crate::snapshots::filter::{Filter, ModeTable, modes_of};
 use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
-use crate::sys::wait::wait_asking;
+use crate::sys::wait::wait_checking;
 
 /// An own directory: its path, its tree, true if all below belongs to it.
 type Own = (Vec<u8>, Vec<u8>, bool);
@@ -111,17 +111,17 @@ impl TreeComparison {
         ))
     }
 
-    /// Add what is missing or differs to a table as well; `ask` is called now and then.
+    /// Add what is missing or differs to a table as well; `check` is called now and then.
     fn put_into<'py>(
         &self,
         py: Python<'py>,
         candidates: &Candidates,
         steps: usize,
-        ask: &Bound<'py, PyAny>,
+        check: &Bound<'py, PyAny>,
     ) -> PyResult<Rest<'py>> {
         candidates.change(|table| {
             let mut findings = TableFindings::new(table, self.modes, steps);
-            let (ended, _) = self.advance(py, Some(ask.as_unbound()), &mut findings)?;
+            let (ended, _) = self.advance(py, Some(check.as_unbound()), &mut findings)?;
             Ok((
                 PyBytes::new(py, &findings.records.bytes),
                 PyBytes::new(py, &findings.records.text),
@@ -147,7 +147,7 @@ impl TreeComparison {
     fn advance(
         &self,
         py: Python<'_>,
-        ask: Option<&Py<PyAny>>,
+        check: Option<&Py<PyAny>>,
         to: &mut (impl FindingSink + Send),
     ) -> PyResult<(bool, Vec<u8>)> {
         let raised = Guarded::new(None);
@@ -158,7 +158,7 @@ impl TreeComparison {
                 Errno::CANCELED
             })
         };
-        let outcome = wait_asking(py, ask, |stop| {
+        let outcome = wait_checking(py, check, |stop| {
             let mut comparison = self.comparison.lock();
             let ended = comparison.advance(&number_of, stop, to);
             ended.map(|ended| (ended, comparison.position()))

@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 
 use super::read::{Packs, parse_oid};
 use crate::sys::errors::refuse;
-use crate::sys::wait::wait_asking;
+use crate::sys::wait::wait_checking;
 
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
 type InstalledPack<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u64);
@@ -80,7 +80,7 @@ fn spending<T: Send>(
     work: u64,
     call: impl FnOnce(&mut Budget<'_>) -> Result<T> + Send,
 ) -> PyResult<(T, u64)> {
-    let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
+    let (outcome, left) = wait_checking(py, Some(check.as_unbound()), |stop| {
         let stopped = || stop.is_set();
         let mut budget = Budget::new(work, &stopped);
         let outcome = call(&mut budget);

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use crate::candidates::owners::Owners;
 use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
-use crate::sys::wait::{wait, wait_asking};
+use crate::sys::wait::{wait, wait_checking};
 
 /// True if any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
@@ -39,7 +39,7 @@ pub(crate) fn verify_arrived<'py>(
     let files = build_requests(py, &files, finish)?;
     let run = Run { cut, placed };
     let work = |stop: &_| verify::verify(folder, &files, &run, threads, stop);
-    let arrivals = wait_asking(py, Some(check.as_unbound()), work)?;
+    let arrivals = wait_checking(py, Some(check.as_unbound()), work)?;
     let arrivals = arrivals.map_err(|error| raise(py, &error))?;
     let verdicts: Vec<u8> = arrivals.into_iter().map(number).collect();
     Ok(PyBytes::new(py, &verdicts))

@@ -18,18 +18,18 @@ const TICK: Duration = Duration::from_millis(100);
 /// Return the result of `work`.  If a signal's handler raises an exception, `work` is stopped and
 /// that exception returned.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
-    wait_asking(py, None, work)
+    wait_checking(py, None, work)
 }
 
-/// The same; an exception of `ask`, which is called as often as signals are looked for, ends the
+/// Do the same; `check` is called as often as signals are looked for, and its exception ends the
 /// work as well.
-pub(crate) fn wait_asking<T: Send>(
+pub(crate) fn wait_checking<T: Send>(
     py: Python<'_>,
-    ask: Option<&Py<PyAny>>,
+    check: Option<&Py<PyAny>>,
     work: impl FnOnce(&Stop) -> T + Send,
 ) -> PyResult<T> {
-    let ask = |py: Python<'_>, _: &Stop| ask.map_or(Ok(()), |ask| ask.call0(py).map(drop));
-    wait_asked(py, ask, work)
+    let check = |py: Python<'_>, _: &Stop| check.map_or(Ok(()), |check| check.call0(py).map(drop));
+    wait_polling(py, check, work)
 }
 
 /// Do the same; `report` is called as often with the progress of the work.  If it returns false,
@@ -47,16 +47,17 @@ pub(crate) fn wait_reporting<T: Send>(
         }
         Ok(())
     };
-    wait_asked(py, report_progress, |stop| work(&done, stop))
+    wait_polling(py, report_progress, |stop| work(&done, stop))
 }
 
-fn wait_asked<T: Send>(
+/// Return the result of `work`, on a separate thread; signals and `check` may stop it.
+fn wait_polling<T: Send>(
     py: Python<'_>,
-    ask: impl Fn(Python<'_>, &Stop) -> PyResult<()> + Sync,
+    check: impl Fn(Python<'_>, &Stop) -> PyResult<()> + Sync,
     work: impl FnOnce(&Stop) -> T + Send,
 ) -> PyResult<T> {
     let stop = Stop::default();
-    let ask = &ask;
+    let check = &check;
     py.detach(|| {
         thread::scope(|scope| {
             let (working, worker_ended) = mpsc::channel::<()>();
@@ -69,7 +70,7 @@ fn wait_asked<T: Send>(
             while raised.is_ok()
                 && worker_ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
             {
-                raised = look(ask, stop).inspect_err(|_| stop.set());
+                raised = poll(check, stop).inspect_err(|_| stop.set());
             }
             let outcome = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
             raised.map(|()| outcome)
@@ -77,9 +78,9 @@ fn wait_asked<T: Send>(
     })
 }
 
-fn look(ask: impl Fn(Python<'_>, &Stop) -> PyResult<()>, stop: &Stop) -> PyResult<()> {
+fn poll(check: impl Fn(Python<'_>, &Stop) -> PyResult<()>, stop: &Stop) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
-        ask(py, stop)
+        check(py, stop)
     })
 }

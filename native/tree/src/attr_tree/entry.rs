@@ -106,7 +106,7 @@ impl<'a> Entry<'a> {
         if !ground.keeps {
             return Ok(());
         }
-        let opened = call::open_here(directory, name)?;
+        let opened = call::open_for_reading(directory, name)?;
         let mut first = self.attributes;
         if !ground.privileged {
             first.mode |= OWNER_MAY_ALL; // or it could not be renamed

@@ -161,7 +161,7 @@ impl Candidates {
             self.rows.binary_search_by(order).ok()
         });
         for place in places.collect::<Vec<_>>() {
-            self.set_here(place, LocalState::Nothing);
+            self.set_local(place, LocalState::Nothing);
         }
     }
 }

@@ -58,7 +58,9 @@ impl FindingSink for TableFindings<'_> {
         let stated = self.table.state(wanted.1, self.modes, None)?;
         let local = LocalState::Something {
             seen: *seen,
-            target: self.table.put_again(target, [Some(stated.other), None])?,
+            target: self
+                .table
+                .add_text_once(target, [Some(stated.other), None])?,
             named: false,
         };
         self.table.push(path, Some(stated), &[], local);

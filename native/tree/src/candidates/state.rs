@@ -28,7 +28,7 @@ impl Candidates {
             if bytes.is_empty() {
                 return Ok(Span::default());
             }
-            self.put_again(bytes, [known, None])
+            self.add_text_once(bytes, [known, None])
         };
         let other = put(other, known.map(|known| known.other))?;
         let digest = put(digest, known.map(|known| known.digest))?;

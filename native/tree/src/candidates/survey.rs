@@ -107,7 +107,7 @@ pub(crate) fn survey(
                 let known_targets = [wanted_link, past].map(|each| each.map(|each| each.other));
                 LocalState::Something {
                     seen,
-                    target: table.put_again(&target, known_targets)?,
+                    target: table.add_text_once(&target, known_targets)?,
                     named: false,
                 }
             }
@@ -115,7 +115,7 @@ pub(crate) fn survey(
         if let Some(row) = table.rows_mut().get_mut(place) {
             row.differing = differing;
         }
-        table.set_here(place, local);
+        table.set_local(place, local);
     }
     Ok(None)
 }

@@ -165,10 +165,10 @@ pub struct Row {
     pub path: Span,
     /// The wanted entry; `None` if the path is to be free.
     pub wanted: Option<Stated>,
-    /// The first position in `Candidates::pasts` and the number of past entries.
+    /// The first position in `Candidates::past_entries` and the number of past entries.
     past: (u32, u32),
-    /// The position of the local state in `Candidates::heres`.
-    here: u32,
+    /// The position of the local state in `Candidates::local_states`.
+    local: u32,
     /// The attributes in which the local and wanted entries differ.
     pub differing: Differing,
     /// The digest of the local content, if it was hashed.
@@ -180,12 +180,13 @@ pub struct Row {
 pub struct Candidates {
     pub(super) rows: Vec<Row>,
     text: Vec<u8>,
-    pasts: Vec<Stated>,
+    past_entries: Vec<Stated>,
     /// The local states; `UNKNOWN` and `NOTHING` come first.
-    heres: Vec<LocalState>,
+    local_states: Vec<LocalState>,
     /// The names of users and groups.
     owners: Vec<Vec<u8>>,
-    places: HashMap<Vec<u8>, u32>,
+    /// The positions of `owners`, by name.
+    owner_positions: HashMap<Vec<u8>, u32>,
 }
 
 impl Candidates {
@@ -213,18 +214,18 @@ impl Candidates {
     pub fn past(&self, row: &Row) -> &[Stated] {
         let (begin, count) = row.past;
         let range = begin as usize..begin as usize + count as usize;
-        &self.pasts[range]
+        &self.past_entries[range]
     }
 
     /// Return the local state.
     pub fn local(&self, row: &Row) -> &LocalState {
-        &self.heres[row.here as usize]
+        &self.local_states[row.local as usize]
     }
 
     /// Set the local state of the row at a position.
-    pub fn set_here(&mut self, place: usize, here: LocalState) {
-        if let Some(row) = self.rows.get_mut(place) {
-            row.here = put_here(&mut self.heres, here);
+    pub fn set_local(&mut self, position: usize, local: LocalState) {
+        if let Some(row) = self.rows.get_mut(position) {
+            row.local = add_local_state(&mut self.local_states, local);
         }
     }
 
@@ -238,7 +239,7 @@ impl Candidates {
     }
 
     /// Append bytes to the text, unless one of `known` has the same ones.
-    pub fn put_again(&mut self, bytes: &[u8], known: [Option<Span>; 2]) -> Outcome<Span> {
+    pub fn add_text_once(&mut self, bytes: &[u8], known: [Option<Span>; 2]) -> Outcome<Span> {
         let same = known.into_iter().flatten();
         match same.into_iter().find(|span| self.bytes(*span) == bytes) {
             Some(span) => Ok(span),
@@ -247,12 +248,12 @@ impl Candidates {
     }
 
     /// Add a row without known differences.
-    pub fn push(&mut self, path: Span, wanted: Option<Stated>, past: &[Stated], here: LocalState) {
+    pub fn push(&mut self, path: Span, wanted: Option<Stated>, past: &[Stated], local: LocalState) {
         let mut row = Row {
             path,
             wanted,
             past: (0, 0),
-            here: put_here(&mut self.heres, here),
+            local: add_local_state(&mut self.local_states, local),
             differing: Differing::default(),
             digest: Span::default(),
         };
@@ -261,8 +262,8 @@ impl Candidates {
     }
 
     pub(super) fn set_past(&mut self, row: &mut Row, past: &[Stated]) {
-        row.past = (number(self.pasts.len()), number(past.len()));
-        self.pasts.extend_from_slice(past);
+        row.past = (number(self.past_entries.len()), number(past.len()));
+        self.past_entries.extend_from_slice(past);
     }
 
     /// Return the names of users and groups.
@@ -272,12 +273,12 @@ impl Candidates {
 
     /// Return the position of an owner's name, which is added if new.
     pub fn owner(&mut self, name: &[u8]) -> u32 {
-        if let Some(place) = self.places.get(name) {
+        if let Some(place) = self.owner_positions.get(name) {
             return *place;
         }
         let place = number(self.owners.len());
         self.owners.push(name.to_vec());
-        self.places.insert(name.to_vec(), place);
+        self.owner_positions.insert(name.to_vec(), place);
         place
     }
 
@@ -307,22 +308,22 @@ impl Default for Candidates {
         Self {
             rows: Vec::new(),
             text: Vec::new(),
-            pasts: Vec::new(),
-            heres: vec![LocalState::Unknown, LocalState::Nothing],
+            past_entries: Vec::new(),
+            local_states: vec![LocalState::Unknown, LocalState::Nothing],
             owners: Vec::new(),
-            places: HashMap::new(),
+            owner_positions: HashMap::new(),
         }
     }
 }
 
 /// Return the position of a local state, which is added if new.
-fn put_here(heres: &mut Vec<LocalState>, here: LocalState) -> u32 {
-    match here {
+fn add_local_state(states: &mut Vec<LocalState>, local: LocalState) -> u32 {
+    match local {
         LocalState::Unknown => UNKNOWN,
         LocalState::Nothing => NOTHING,
         LocalState::Something { .. } => {
-            heres.push(here);
-            number(heres.len() - 1)
+            states.push(local);
+            number(states.len() - 1)
         }
     }
 }

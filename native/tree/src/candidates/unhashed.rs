@@ -66,7 +66,9 @@ fn set_digests(
     for (place, digest) in hashed {
         let state = table.rows().get(place).and_then(|row| row.wanted);
         let digest = match digest {
-            Some(digest) => table.put_again(&digest, [state.map(|state| state.digest), None])?,
+            Some(digest) => {
+                table.add_text_once(&digest, [state.map(|state| state.digest), None])?
+            }
             None => damaged,
         };
         if let Some(row) = table.rows_mut().get_mut(place) {

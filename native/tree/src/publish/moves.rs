@@ -146,7 +146,7 @@ impl Tree {
     fn listing(&mut self, path: &[u8]) -> Outcome<Vec<(Vec<u8>, bool)>> {
         let mut names = Names::default();
         let directory = self.folders.permitted(&[path], |folders| {
-            let directory = call::open_here(folders.open(path)?.as_fd(), b".")?;
+            let directory = call::open_for_reading(folders.open(path)?.as_fd(), b".")?;
             names.read(directory.as_fd(), |_, _| true)?;
             Ok(directory)
         })?;

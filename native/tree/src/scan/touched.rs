@@ -62,29 +62,29 @@ struct LookRequest {
 
 /// Examine all `touched` paths.
 pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<LookResult> {
-    let mut looking = Looking {
+    let mut examination = Examination {
         tree,
         reader: Reader::default(),
-        open: HashSet::from([Vec::new()]),
-        looked: LookResult::default(),
+        unread: HashSet::from([Vec::new()]),
+        result: LookResult::default(),
     };
     let mut done: Option<Vec<u8>> = None;
-    for (key, asked) in plan(touched) {
+    for (key, request) in plan(touched) {
         let path = path_of(&key);
         if done.as_ref().is_some_and(|top| is_below(&path, top)) {
             continue;
         }
-        if !looking.open.remove(&path) {
+        if !examination.unread.remove(&path) {
             continue;
         }
-        if asked.all_below {
-            looking.read_below(path.clone())?;
+        if request.all_below {
+            examination.read_below(path.clone())?;
             done = Some(path);
         } else {
-            looking.look(&path, &asked.names)?;
+            examination.examine(&path, &request.names)?;
         }
     }
-    Ok(looking.looked)
+    Ok(examination.result)
 }
 
 /// Return each directory with the names to examine, in tree order.
@@ -105,23 +105,24 @@ fn plan(touched: &[Touched]) -> BTreeMap<Key, LookRequest> {
     plan
 }
 
-struct Looking<'a> {
+struct Examination<'a> {
     tree: &'a Tree<'a>,
     reader: Reader,
     /// The directories that were found and are still to be read.
-    open: HashSet<Vec<u8>>,
-    looked: LookResult,
+    unread: HashSet<Vec<u8>>,
+    result: LookResult,
 }
 
-impl Looking<'_> {
-    fn look(&mut self, path: &[u8], names: &BTreeSet<Vec<u8>>) -> Outcome<()> {
-        let reading = self.reader.look(self.tree, path, names)?;
+impl Examination<'_> {
+    /// Examine `names` in the directory at `path`, and mark its subdirectories as unread.
+    fn examine(&mut self, path: &[u8], names: &BTreeSet<Vec<u8>>) -> Outcome<()> {
+        let reading = self.reader.examine(self.tree, path, names)?;
         let Some(found) = reading.frame else {
             return Ok(());
         };
         let directories = children(&reading.children);
         for name in &directories {
-            self.open.insert(join(path, name));
+            self.unread.insert(join(path, name));
         }
         self.add_directory(found, directories, Some(names))
     }
@@ -158,16 +159,16 @@ impl Looking<'_> {
         };
         match found {
             ReadDirectory::Frame(Frame::Unreadable { path, reason }) => {
-                self.looked.unreadable.push((path, reason));
+                self.result.unreadable.push((path, reason));
             }
             ReadDirectory::Frame(Frame::Read(directory)) => {
                 other_names.judge(&directory, names);
-                self.looked.push(directory, other_names);
+                self.result.push(directory, other_names);
             }
             ReadDirectory::Crowd(mut crowd) => {
                 while let Some(part) = crowd.next()? {
                     other_names.judge(&part, names);
-                    self.looked.push(part, std::mem::take(&mut other_names));
+                    self.result.push(part, std::mem::take(&mut other_names));
                     other_names.is_whole = true;
                 }
             }

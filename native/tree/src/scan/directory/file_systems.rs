@@ -74,10 +74,10 @@ fn number(parts: [u64; 4]) -> u64 {
 /// Bind mounts of parts of it are crossed: whether there are any depends on the namespace of the
 /// process.
 fn root(directory: BorrowedFd<'_>, status: &Status) -> Outcome<OwnedFd> {
-    let mut top = call::step(directory, b".")?;
+    let mut top = call::open_for_lookups(directory, b".")?;
     let mut inode = status.inode;
     for _ in 0..MOST_STEPS {
-        let above = call::step(top.as_fd(), b"..")?;
+        let above = call::open_for_lookups(top.as_fd(), b"..")?;
         let status_above = call::status(above.as_fd())?;
         if status_above.device != status.device || status_above.inode == inode {
             break;

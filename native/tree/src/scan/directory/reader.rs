@@ -72,17 +72,17 @@ impl Reader {
     }
 
     /// Examine the entries `names` of the directory at `path`, and the directory itself.
-    pub(crate) fn look(
+    pub(crate) fn examine(
         &mut self,
         tree: &Tree<'_>,
         path: &[u8],
         names: &BTreeSet<Vec<u8>>,
     ) -> Outcome<Reading<ReadDirectory>> {
-        let looked = self.try_look(tree, path, names);
-        self.end(path, &looked)
+        let examined = self.try_examine(tree, path, names);
+        self.end(path, &examined)
     }
 
-    fn try_look(
+    fn try_examine(
         &mut self,
         tree: &Tree<'_>,
         path: &[u8],

@@ -71,7 +71,7 @@ impl Targets {
 
     fn step(&self, name: &[u8]) -> Outcome<OwnedFd> {
         match change::make_directory(self.last(), name) {
-            Ok(()) | Err(Errno::EXIST) => call::step(self.last(), name),
+            Ok(()) | Err(Errno::EXIST) => call::open_for_lookups(self.last(), name),
             Err(errno) => Err(errno),
         }
     }
