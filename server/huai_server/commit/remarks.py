@@ -1,6 +1,7 @@
 """Remarks of a commit: not problems, but worth a line.  Paths are counted, the first ones named.
 
-Values only; `cli.report` words them.
+Values only: the engine makes them (`native/tree/src/commit/remarks.rs`), `cli.report` words them,
+and JSON has them as `warnings`.
 """
 
 from typing import NamedTuple
@@ -14,6 +15,7 @@ RESERVED = "reserved"
 UNREADABLE = "unreadable"
 """Committed, but not readable by all users."""
 KINDS = (TEMPORARY, RESERVED, UNREADABLE)
+"""The kinds by the engine's numbers."""
 
 
 class Remark(NamedTuple):

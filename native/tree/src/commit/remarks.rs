@@ -12,7 +12,7 @@ const SHOWN: usize = 10;
 const OTHERS_ENTER: u32 = 0o005;
 const OTHERS_READ: u32 = 0o004;
 
-/// A kind of remark.
+/// A kind of remark; its number is its place in `KINDS` of `huai_server.commit.remarks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
     /// An unfinished file of rsync was left out.

@@ -53,7 +53,7 @@ pub struct Directory {
     pub skipped: u64,
     /// The number of files that others cannot read.
     pub unreadable: u64,
-    /// True if there are no problems and others can read everything.
+    /// True if there are no problems and others can read everything: nothing is remarked.
     pub is_plain: bool,
     /// The kernel's number of the file system.
     pub device: u64,
