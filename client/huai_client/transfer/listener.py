@@ -28,7 +28,10 @@ class Listener:
         """Report a file that is missing upstream, or does not match its metadata."""
 
     def retried(self, reason: str) -> None:
-        """Report an attempt that failed and will be repeated, here or at another URL."""
+        """Report why work is repeated: a failed attempt, or a full disk.
+
+        Not called for each attempt: failures that the end of the transfer reports are left out.
+        """
 
     def waiting(self, reason: str) -> None:
         """Report a stream that waits, because the upstream is full."""
