@@ -169,10 +169,6 @@ def _check_no_scheme(text: str) -> None:
     )
 
 
-def _host(rest: str) -> str:
-    return re.split(r"[/:?#]", rest.rpartition("@")[2], maxsplit=1)[0] or "HOST"
-
-
 def check_dest(text: str, root: Path) -> None:
     """Raise `ConfigError` for a DEST that must never be mirrored to."""
     if not text.strip():
