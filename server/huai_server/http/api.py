@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Heads:
-    """The newest commits, cached for as long as the state of each branch is unchanged."""
+    """The newest commits, cached while each branch is unchanged, and the damage that is known."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
