@@ -28,7 +28,10 @@ from tests.support.schema.oracle import piece_key
 from tests.support.schema.trees import Tree, directory, file, files, random_tree, snapshot, tree_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
-ENGINE = Path(__file__).parents[2] / "native" / "format" / "src" / "limits.rs"
+ENGINE = [
+    Path(__file__).parents[2] / "native" / crate / "src" / "limits.rs"
+    for crate in ("git", "format")
+]
 IDS = Path(__file__).parent / "format" / "ids"
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -231,7 +234,8 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
 
 def engine_limits() -> dict[str, int]:
     """Return the limits of the engine, which has more, for packs."""
-    text = ENGINE.read_text(encoding="utf-8").replace("i64::MAX", "(1 << 63) - 1")
+    text = "".join(file.read_text(encoding="utf-8") for file in ENGINE)
+    text = text.replace("i64::MAX", "(1 << 63) - 1")
     numbers = re.findall(r"^pub const (\w+): \w+ = ([\d_<() -]+);$", text, re.MULTILINE)
     return {name: int(eval(number)) for name, number in numbers}  # noqa: S307 - digits and shifts
 
