@@ -11,6 +11,8 @@ HOST = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])
 _URL = re.compile(
     rf"https?://{HOST}(?::([0-9]{{1,5}}))?(?:/((?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{{2}})*))?"
 )
+CONTENT_RELATION = "urn:x-huai:content"
+"""The relation of a Link header with the content URL for the file of a block index (FORMAT.md)."""
 _ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _PORT_MOST = 65_535
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")

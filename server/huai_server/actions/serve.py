@@ -92,9 +92,14 @@ def served_modules(root: Path, config: ServerConfig) -> Served:
             if each.certificates
         },
         contents={
-            name: Content(places[name], os.fsencode(each.path), Volatile(each.volatile))
+            name: Content(
+                places[name],
+                os.fsencode(each.path),
+                Volatile(each.volatile),
+                large_only=each.serve_content == "large",
+            )
             for name, each in modules.items()
-            if each.serve_content
+            if each.serves_content
         },
         undigested={name: places[name] for name, each in modules.items() if each.digest == "later"},
         fallback=_fallback_slots(config),

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from huai_program.durations import Duration, TimeLimit, seconds
 from huai_program.sizes import Size
+from huai_program.tables import Example
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_server.config.place import BUCKET
 from huai_server.config.retention import Retention
@@ -196,7 +197,7 @@ class Module(msgspec.Struct, frozen=True):
     """True if a commit warns about files that other users cannot read."""
     block_index: Size = Size(16 << 20)
     """The size in bytes from which files get a block index (FORMAT.md); 0 for none."""
-    serve_content: bool = False
+    serve_content: Annotated[bool | Literal["large"], Example("true")] = "large"
     audit: MaybeDuration = MaybeDuration("")
     """The greatest age of a whole scan for a commit from lists; empty for no limit."""
     scrub: MaybeDuration = MaybeDuration("")
@@ -228,8 +229,20 @@ class Module(msgspec.Struct, frozen=True):
     @property
     def in_fallback(self) -> bool:
         """True if rsync clients are served; a private module must limit them by user or host."""
-        limited = self.fallback.auth_users or self.fallback.hosts_allow
-        return self.fallback.kind != "off" and (not self.is_private or bool(limited))
+        return self.fallback.kind != "off" and (not self.is_private or self._limits_rsync)
+
+    @property
+    def serves_content(self) -> bool:
+        """True if `serve` serves files; large ones only if everybody may fetch them elsewhere."""
+        if self.serve_content != "large":
+            return self.serve_content
+        open_urls = [url for url in self.content_urls if "@" not in url]
+        limited = self._limits_rsync or self.fallback.hosts_deny
+        return bool(open_urls and self.indexed) and not limited
+
+    @property
+    def _limits_rsync(self) -> bool:
+        return bool(self.fallback.auth_users or self.fallback.hosts_allow)
 
     @property
     def relay_urls(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Application:
         )
         """The limit that the listener applies."""
         self._access = access = Access(settings, registry)
-        self.git = git.GitApp(settings, access)
+        self.git = git.GitApp(settings, registry, access)
         self.content = content.ContentApp(settings, registry, access)
         self._traffic = Traffic()
         self.stopping = False

@@ -27,6 +27,8 @@ class Content(NamedTuple):
     """The folder with the files."""
     is_volatile: Volatile
     """True for files that are served even where they differ from the commit."""
+    large_only: bool = False
+    """True if only files with a block index are served, and of these what all users may read."""
 
 
 class Grant(NamedTuple):

@@ -49,7 +49,7 @@ from huai_server.config.tables import Module
 @click.option(
     "--serve-content",
     is_flag=True,
-    help="Let `serve` serve the files over HTTP too, below /content/NAME/.",
+    help="Let `serve` serve all files over HTTP, below /content/NAME/, not only large ones.",
 )
 @click.option(
     "--private",
@@ -92,7 +92,7 @@ def command(
         exclude=exclude,
         one_file_system=not cross_file_systems,
         owners=not no_owners,
-        serve_content=serve_content,
+        serve_content=serve_content or "large",
         access="private" if private else "public",
         relay=str(relay.absolute()) if relay else "",
         relay_name=relay_name,

@@ -1,1 +1,1 @@
-"""Content over HTTP, for mirrors without a web server or an rsync daemon; off by default."""
+"""Content over HTTP: large files, or all for mirrors without a web server or a daemon."""

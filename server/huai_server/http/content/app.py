@@ -1,4 +1,4 @@
-"""`/content/NAME/PATH`: the files of modules with `serve_content`.
+"""`/content/NAME/PATH`: the files of modules, all or large ones, as `serve_content` says.
 
 An ASGI application next to the framework, which halves the cost of a small file.  Content takes at
 most half of all connections, so that metadata stay within reach; one address gets half of that.

@@ -8,15 +8,17 @@ Rule: a path that the commit does not name as a file is not even looked up in th
 
 import logging
 import os
+from stat import S_IROTH, S_IXOTH
 from typing import NamedTuple
 
 from huai_native._native import open_regular
 from huai_schema.entries import File
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.paths import RelPath, rel_path, show
+from huai_schema.paths import RelPath, parent, rel_path, show
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.newest import Newest
 from huai_server.http.settings import Content
+from huai_server.store.block_indices import block_index_path
 
 _SMALL_BYTES = 64 << 10
 """Reading more takes longer than passing it to another thread."""
@@ -62,7 +64,7 @@ class CommittedFiles:
         except FormatError:
             raise _absent() from None
         entry = self._look_up(path)
-        if entry is None:
+        if entry is None or (self._content.large_only and not self._is_open(entry)):
             raise _absent()
         handle = self._open(path)
         try:
@@ -81,6 +83,20 @@ class CommittedFiles:
             _log.warning("%s: %s", self._name, error.message)
             raise _unreadable("the module's metadata cannot be read") from None
         return committed and committed.file
+
+    def _is_open(self, entry: File) -> bool:
+        """Return True for a file with a block index that all users may read."""
+        content, path, needed = self._content, entry.path, S_IROTH
+        if not entry.digest or not block_index_path(content.repository, entry.digest).exists():
+            return False
+        try:
+            while os.lstat(os.path.join(content.tree, path)).st_mode & needed:
+                if not path:
+                    return True
+                path, needed = parent(path), S_IXOTH
+        except OSError:
+            pass
+        return False
 
     def _open(self, path: RelPath) -> int:
         try:

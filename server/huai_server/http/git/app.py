@@ -22,9 +22,9 @@ from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpErro
 from huai_server.http.asgi.limiter import Allowance, Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.answer import answer
-from huai_server.http.git.static_files import is_static, send_static
+from huai_server.http.git.static_files import BLOCKS, content_link, is_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
-from huai_server.http.settings import ServeSettings
+from huai_server.http.settings import Registry, ServeSettings
 
 PREFIX = "/git/"
 
@@ -55,8 +55,9 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class GitApp:
     """The application that serves repositories to git and other clients of its protocol."""
 
-    def __init__(self, settings: ServeSettings, access: Access) -> None:
+    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
         self._settings = settings
+        self._registry = registry
         self._access = access
         timeout = settings.timeout
         self._address_of = address_of(settings.proxies)
@@ -106,7 +107,10 @@ class GitApp:
         self, place: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
         check_method(scope["method"], *READ_METHODS)
-        sending = send_static(repository, place, scope["headers"], send)
+        name = scope["path"].removeprefix(PREFIX).partition(".git/")[0]
+        is_linked = place.startswith(BLOCKS) and name in self._registry.served().contents
+        links = [content_link(name)] if is_linked else []
+        sending = send_static(repository, place, scope["headers"], send, links)
         if place.endswith("/head"):
             await sending
             return

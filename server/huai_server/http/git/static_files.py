@@ -8,15 +8,18 @@ import re
 from pathlib import Path
 
 from huai_schema.codec.static_files import FOLDER, HEAD
+from huai_schema.codec.web_folder import CONTENT_RELATION
 from huai_server.http.asgi.conditions import NOT_MODIFIED, names_weakly
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.responder import FOREVER, Responder, Send
+from huai_server.http.asgi.responder import FOREVER, Headers, Responder, Send
 
 _DIGEST = "[0-9a-f]{64}"
 _PLACE = re.compile(
     rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})|blocks/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}"
 )
 _HEAD = f"{FOLDER}/{HEAD}"
+BLOCKS = "blocks/"
+"""The folder of the block indices."""
 _TYPE = b"application/octet-stream"
 _MISSING = "this static file does not exist"
 
@@ -26,21 +29,26 @@ def is_static(operation: str) -> bool:
     return _PLACE.fullmatch(operation) is not None
 
 
+def content_link(name: str) -> tuple[bytes, bytes]:
+    """Return the header of a block index that names the content of module `name`."""
+    return b"link", f'<../../../../content/{name}/>; rel="{CONTENT_RELATION}"'.encode()
+
+
 async def send_static(
-    repository: Path, place: str, headers: list[tuple[bytes, bytes]], send: Send
+    repository: Path, place: str, headers: Headers, send: Send, links: Headers
 ) -> None:
-    """Send the file at `place`, which passed `is_static`."""
+    """Send the file at `place`, which passed `is_static`; `links` are headers of the response."""
     try:
         handle = os.open(f"{repository}/{place}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         # A commit makes the first head; one of an older version did not.
         hint = "the operator can run: huai-server publish NAME" if place == _HEAD else ""
-        message = "this digest has no block index" if place.startswith("blocks/") else _MISSING
+        message = "this digest has no block index" if place.startswith(BLOCKS) else _MISSING
         raise HttpError(404, message, hint=hint) from None
     try:
         status = os.fstat(handle)
         if place != _HEAD:
-            await Responder(send, _TYPE, b"", FOREVER).file(handle)
+            await Responder(send, _TYPE, b"", [*FOREVER, *links]).file(handle)
             return
         etag = f'"{status.st_mtime_ns:x}-{status.st_ino:x}"'
         caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode())]

@@ -94,7 +94,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[modules.m]\npath = '/'\nmirrors = ['/srv/m']": ("modules.m", "mirrors", "'/srv/m'"),
     "[modules.m]\npath = '/'\nmirrors = ['https://h/?q']": ("modules.m", "mirrors", "https:"),
     f"[modules.m]\npath = '/'\nmirrors = {['https://h/m'] * 65}": ("modules.m", "64 mirrors"),
-    "[modules.m]\npath = '/'\nserve_content = 'yes'": ("serve_content", "true or false"),
+    "[modules.m]\npath = '/'\nserve_content = 'yes'": ("serve_content", "= true"),
     "[modules.m]\npath = '/'\nblock_index = 4096": ("modules.m", "block_index", "131072"),
     "[modules.m]\npath = '/'\nblock_index = -1": ("modules.m", "block_index"),
     "[modules.m]\npath = '/'\nowners = 1": ("modules.m", "owners", "true or false"),

@@ -37,7 +37,7 @@ def test_an_address_without_allowance_starts_no_git(
     for name, value in (("answer", answer), ("_GIT_SECONDS", 0.0), ("_GIT_GROWTH", 1e-9)):
         monkeypatch.setattr(app, name, value)
     access: Any = Anybody(tmp_path)
-    served = app.GitApp(ServeSettings(), access)
+    served = app.GitApp(ServeSettings(), access, access)
 
     async def fetch(address: str, body: bytes = b"0000") -> int:
         statuses: list[int] = []
