@@ -422,5 +422,6 @@ def test_without_indices_the_file_is_transferred(up: Upstream, place: Site) -> N
 
 
 def test_files_are_read_if_the_administrator_says_so(up: Upstream, place: Site) -> None:
+    up.change(serve_content=False)
     down = place.synced_downstream(up, reuse_check="digest")
     assert update(up, down, SWAPPED) > 0

@@ -6,14 +6,20 @@ file, only costs a transfer.
 """
 
 import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 
+from huai_client.metadata.curl.head import RedirectionError, redirect_target
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
 from huai_client.metadata.static_fetch import Files
 from huai_client.run.options import Deadline
 from huai_native._native import BlockIndex
+from huai_schema.codec.web_folder import CONTENT_RELATION
 from huai_schema.errors import FormatError
+
+_LINK = re.compile(rf'<([^<>]*)>; rel="{CONTENT_RELATION}"')
 
 
 class BlockIndices:
@@ -31,6 +37,8 @@ class BlockIndices:
         self._metadata = metadata
         self._files = Files(timeout=timeout, deadline=deadline)
         self._on_message = on_message
+        self.content_url = ""
+        """The URL of the module's content, as the last server that sent an index states it."""
 
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
         """Return the index of the file of `size` bytes with this digest, if there is one."""
@@ -53,9 +61,18 @@ class BlockIndices:
     def _fetch_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
         try:
             with self._files.get(url, place) as response:
+                self.content_url = content_url(response.url, response.link)
                 return response.read_all(limit + 1)
         except NotServedError:
             return None
+
+
+def content_url(index_url: str, link: str) -> str:
+    """Return the URL in the Link header of a block index; empty if missing or malformed."""
+    match = _LINK.search(link)
+    with suppress(RedirectionError):
+        return redirect_target(index_url, match[1]) if match else ""
+    return ""
 
 
 def _read(path: str, limit: int) -> bytes | None:

@@ -197,6 +197,7 @@ class Response:
         self.content_type = head.content_type
         self.clock = parse_http_date(head.fields.get("date", ""))
         self.etag = head.fields.get("etag", "")
+        self.link = head.fields.get("link", "")
 
     def renew(self) -> None:
         """Restart the timeout for the rest of the response, after one of several messages."""

@@ -57,6 +57,11 @@ class Sources:
         """The URLs that were left for one of unknown speed."""
         self._lock = threading.Lock()
 
+    def add(self, url: ContentUrl) -> None:
+        """Try `url` after all others."""
+        with self._lock:
+            self._urls.append(url)
+
     def usable(self) -> list[ContentUrl]:
         """Return the URLs to try, in order; raises the last refusal if none is left."""
         with self._lock:

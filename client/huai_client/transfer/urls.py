@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from huai_client.config.load import ContentPlace
-from huai_program.urls import masked, service_of
+from huai_program.urls import masked, same_service, service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import ExitCode, HuaiError
@@ -169,6 +169,13 @@ def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
             "here content_urls in client.toml does",
         )
     return usable
+
+
+def served_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
+    """Return the URL at which `serve` has large files; own if it is where the metadata are."""
+    own = any(same_service(text, url) for url in metadata_urls)
+    urls = [url for url in _parse_permitted(text) if url.transport is Transport.HTTP]
+    return urls[0]._replace(own=own) if urls else None
 
 
 def mirror_urls(descriptor: Descriptor, other_urls: Iterable[ContentUrl]) -> list[ContentUrl]:

@@ -29,11 +29,12 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.urls import ContentUrl, Transport
+from huai_client.transfer.urls import ContentUrl, Transport, served_url
 from huai_client.tree import View
 from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of
 from huai_native._native import BlockIndex, BlockPlaces
+from huai_program.urls import login_of
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
@@ -46,8 +47,10 @@ class Origins(NamedTuple):
     indices: BlockIndices
     former: Former | None
     """None if no file of the tree may be trusted unread."""
-    pieces: Pieces | None
-    """None if no content URL has pieces of files."""
+    pieces: Pieces
+    served: Callable[[], ContentUrl | None]
+    """Returns where the upstream serves changed large files, as the last index stated it; None if
+    that is unknown, or other URLs are configured for pieces."""
 
 
 class Source(NamedTuple):
@@ -79,7 +82,7 @@ class LargeFiles:
         """`in_place`: tests which files of the viewed tree may be changed in place."""
         self._view = view
         self._staging = staging
-        self._indices, self._former, self._pieces = origins
+        self._indices, self._former, self._pieces, self._served = origins
         self._policy = policy
         self._in_place = in_place
 
@@ -95,18 +98,27 @@ class LargeFiles:
     def _update(self, file: File) -> ReuseMethod | None:
         if file.digest is None or self._policy.deadline.over:
             return None
-        has_pieces = self._pieces is not None and bool(self._pieces.urls())
         with ExitStack() as stack:
             older_files = self._find_older(stack, file.path)
-            if not has_pieces and not any(blocks for _, blocks in older_files):
+            if not older_files and not self._pieces.urls():
                 return None
             index = self._indices.find(file.size, file.digest)
             if index is None:
                 return None
-            older = self._nearest(older_files, file.path, index, read=has_pieces)
-            if not has_pieces and (older is None or older.places.unknown):
+            most = self._missing_most(file)
+            older = self._nearest(older_files, file.path, index, read=most > 0)
+            if (file.size if older is None else older.places.unknown) > most:
                 return None
             return self._make(file, index, older)
+
+    def _missing_most(self, file: File) -> int:
+        """Return how many bytes may be missing here: from `serve` not all of the file."""
+        served = self._served()
+        if served is not None:
+            self._pieces.add(served)
+        if not self._pieces.urls():
+            return 0
+        return file.size if served is None else file.size - 1
 
     def _find_older(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
         """Return the file at `path`, or else its namesakes; each with its known blocks."""
@@ -183,7 +195,7 @@ class LargeFiles:
             )
         is_patch = in_place and not is_clone
         way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
-        if missing and not (self._pieces is not None and self._pieces.fetch(new_file, missing)):
+        if missing and not self._pieces.fetch(new_file, missing):
             return None
         if older is not None and not is_patch and not older.file.is_unchanged:
             right = digest_of(new_file.handle) == new_file.file.digest
@@ -229,13 +241,15 @@ def update(
     former = None
     if means.former is not None:
         former = Former(means.former, indices, means.policy.until)
-    with disk_errors(staging), ExitStack() as stack:
-        pieces = None
-        if any(url.transport is Transport.HTTP for url in means.urls):
-            from huai_client.transfer.large.pieces import Pieces
+    by_rsync = all(url.transport in (Transport.DAEMON, Transport.SHELL) for url in means.urls)
 
-            sources = Sources(means.urls, options.hosts.health)
-            pieces = stack.enter_context(Pieces(sources, options, listener))
-        origins = Origins(indices, former, pieces)
+    def served() -> ContentUrl | None:
+        urls = [each.url for each in upstream.metadata.urls]
+        usable = by_rsync and not any(map(login_of, urls))  # content gets no login of a URL
+        return served_url(indices.content_url, urls) if usable else None
+
+    sources = Sources(means.urls, options.hosts.health)
+    with disk_errors(staging), Pieces(sources, options, listener) as pieces:
+        origins = Origins(indices, former, pieces, served)
         large = LargeFiles(view, staging, origins, means.policy, means.in_place)
-        return large.update(files), pieces.received if pieces else 0
+        return large.update(files), pieces.received

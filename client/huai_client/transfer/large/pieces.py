@@ -51,9 +51,9 @@ class Pieces(AbstractContextManager["Pieces"]):
         self._width = min(_MIRRORS, largest)
         busy = BusyBackoff(options.patience, options.backoff)
         admission = Admission(options, self._width, busy, self._tally, range(self._width))
-        terms = Terms(options, admission, self._tally, ProcessGroup(options.deadline))
+        self._terms = Terms(options, admission, self._tally, ProcessGroup(options.deadline))
         self._range_sources = {
-            url: RangeSource(number, url, terms) for number, url in enumerate(urls)
+            url: RangeSource(number, url, self._terms) for number, url in enumerate(urls)
         }
 
     def __exit__(self, *_: object) -> None:
@@ -72,6 +72,12 @@ class Pieces(AbstractContextManager["Pieces"]):
         return [
             url for url in usable if url.transport is Transport.HTTP and url not in self._whole_only
         ]
+
+    def add(self, url: ContentUrl) -> None:
+        """Use `url` as well."""
+        if url not in self._range_sources:
+            self._sources.add(url)
+            self._range_sources[url] = RangeSource(len(self._range_sources), url, self._terms)
 
     def fetch(self, new_file: NewFile, missing: Ranges) -> bool:
         """Write `missing` into the new file; return True if all of it arrived and is proved.
