@@ -50,6 +50,8 @@ class Case(NamedTuple):
     received: Goal | None = None
     data: int = 0
     """Bytes at the beginning that are no hole; 0: all."""
+    plain: bool = False
+    """Set up by `add` alone: the upstream names the daemon, and nothing is changed in place."""
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -83,6 +85,14 @@ def _cases(large: int) -> Iterator[Case]:
         partial(_scatter, large),
         Goal(2.0, "< 1 s with reflinks, < 2 s in place"),
         blocks,
+    )
+    yield Case(
+        "plain",
+        f"{show(min(GIB, large), 'B')}, {_WRITES} blocks of 4 KiB written, set up by `add` alone",
+        partial(fill, min(GIB, large)),
+        partial(_scatter, min(GIB, large)),
+        received=blocks,
+        plain=True,
     )
     for name, size in ("inserted", MIB), ("shifted", _WRITTEN):
         yield Case(
@@ -160,16 +170,19 @@ class _Ground:
         for name in ("ours", "theirs"):
             copy = ["cp", "-a", "--sparse=always", str(self._file.parent), str(self._folder / name)]
             subprocess.run(copy, check=True)
-        self._server.run("add", "huge", self._file.parent)
-        self._server.run("commit", "huge")
-        port = self._near(self._closing.enter_context(serving(self._server)))
-        web = self._near(self._closing.enter_context(nginx(self._folder / "tree")).port)
         url = self._closing.enter_context(rsync_daemon({"huge": self._file.parent}))
         self._daemon = f"rsync://127.0.0.1:{self._near(int(url.rpartition(':')[2]))}/huge"
+        self._server.run("add", "huge", self._file.parent, "--content-url", self._daemon)
+        self._server.run("commit", "huge")
+        port = self._near(self._closing.enter_context(serving(self._server)))
         where = (f"http://127.0.0.1:{port}", self._folder / "ours")
-        self._client.run("add", "huge", *where, "--content-url", f"http://127.0.0.1:{web}/huge")
-        with (self._folder / "client" / "client.toml").open("a") as config:
-            config.write('in_place = ["*"]\n')
+        if self._case.plain:
+            self._client.run("add", "huge", *where)
+        else:
+            web = self._near(self._closing.enter_context(nginx(self._folder / "tree")).port)
+            self._client.run("add", "huge", *where, "--content-url", f"http://127.0.0.1:{web}/huge")
+            with (self._folder / "client" / "client.toml").open("a") as config:
+                config.write('in_place = ["*"]\n')
         self._client.run("sync", "huge", "--quiet")
         return self
 
@@ -197,7 +210,8 @@ class _Ground:
                 else:
                     theirs.append(spend(run()).wall)
             self._compare()
-        how = "reflinks" if shares_blocks(self._folder) else "in place"
+        elsewhere = "copied" if self._case.plain else "in place"
+        how = "reflinks" if shares_blocks(self._folder) else elsewhere
         peer = ("rsync --inplace", median(theirs))
         yield Figure(f"{self._case.title}, {how}", median(ours), "s", *peer, self._case.seconds)
         yield Figure(f"{self._case.title}, bytes", received, "B", goal=self._case.received)
