@@ -242,12 +242,6 @@ def send(
         yield Response(exchange, metadata)
 
 
-def _start(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
-    from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
-
-    return Exchange(request, timeout=deadline.bound(timeout), deadline=deadline)
-
-
 def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
     """Return the exchange whose response ends the redirects; `_StatusError` for an error."""
     from huai_client.metadata.curl.exchange import Exchange  # loads libcurl

@@ -47,14 +47,12 @@ def find_newest(
     """Return the newest commit, and where to fetch it.
 
     `UpstreamError` without one, `FormatError` for a malformed head of static files.  `timeout`
-    (s) is reduced to one for a small request.  `heads` remembers the head; if it is that of the
+    (s) is at most `TIMEOUT_SECONDS`.  `heads` remembers the head; if it is that of the
     commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
     if not is_http(metadata.url):
         return _newest_by_git(metadata, timeout, deadline)
-    from huai_client.metadata.newest import fetch_static_head
-
     remembered = heads.get(metadata.address) if heads else None
     try:
         head = fetch_static_head(
