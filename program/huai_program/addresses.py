@@ -56,17 +56,17 @@ _IPV4_BITS = 32
 
 
 def is_internal(address: Address) -> bool:
-    """Return True if `address`, or the IPv4 address in it, is of this machine or network."""
+    """Return True if `address`, or an IPv4 address in it, is in `LOCAL` or `PRIVATE`."""
     return any(form in network for form in forms(address) for network in (*LOCAL, *PRIVATE))
 
 
 def is_local(address: Address) -> bool:
-    """Return True if `address`, or the IPv4 address in it, is of this machine or its link."""
+    """Return True if `address`, or an IPv4 address in it, is in `LOCAL`."""
     return any(form in network for form in forms(address) for network in LOCAL)
 
 
 def forms(address: Address) -> tuple[Address, ...]:
-    """Return `address`, and the IPv4 address that it embeds, if any."""
+    """Return `address`, and the IPv4 addresses that it embeds."""
     if isinstance(address, IPv4Address):
         return (address,)
     value = int(address)

@@ -19,7 +19,7 @@ def trust_authorities(curl: pycurl.Curl, own: str = "") -> None:
 
 
 def _authorities() -> tuple[str, str]:
-    """Return a file and a folder; either may be empty.
+    """Return the file and the folder of the environment or of OpenSSL; empty for a missing one.
 
     Does the work of `ssl.get_default_verify_paths` without the 15 ms of loading `ssl`.
     """

@@ -44,7 +44,10 @@ def find_module(modules: Mapping[str, T], name: str) -> T:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a file, or no tables if it is missing; raises `ConfigError`."""
+    """Return the tables of a file, or no tables if it is missing.
+
+    Raises `ConfigError` if it is unreadable, malformed or, for root, may be changed by others.
+    """
     reject_foreign(path)
     text = ""
     try:
@@ -56,7 +59,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
     except (ValueError, RecursionError) as error:  # the parser raises subclasses of ValueError
         reason = str(error)
-        message = f"{path}: {_twice(text, reason) or reason}"
+        message = f"{path}: {_repetition(text, reason) or reason}"
         raise ConfigError(message, hint=_toml_hint(reason)) from error
 
 
@@ -72,7 +75,7 @@ def reject_foreign(path: Path) -> None:
     )
 
 
-def _twice(text: str, reason: str) -> str:
+def _repetition(text: str, reason: str) -> str:
     """Return a message about a repeated key or table; empty for any other error."""
     from huai_program.repetition import repetition  # not loaded for a valid file
 
@@ -131,7 +134,7 @@ def closest(word: str, choices: Iterable[str]) -> str:
 
 
 def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
-    """Replace the text of a file, which need not exist, in one durable step.
+    """Replace the text of a file, which need not exist, in one durable step; `ConfigError`.
 
     A lock excludes other edits, so `change` gets the current text.  `mode` is for a new file; an
     existing one loses the permission bits that are not in `mode`.

@@ -35,8 +35,8 @@ def conclude(
     """Call `run`, print its error if it fails, and return the exit code.
 
     `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
-    `about` are values for a JSON error, such as the module.  After the return, a signal ends the
-    process at once, because nothing would catch its exception.
+    `about` are values for a JSON error, such as the module.  An unexpected exception is raised.
+    After the return, a signal ends the process at once: nothing would catch its exception.
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
@@ -57,7 +57,7 @@ def conclude(
         )
         return failed(ExitCode.FILE_IO, f"{where}{error.strerror}", hint)
     except usage_error as error:
-        return failed(ExitCode.USAGE, _usage(error), f"see {_called(program, error)} --help")
+        return failed(ExitCode.USAGE, _usage(error), f"see {_command_name(program, error)} --help")
     except (KeyboardInterrupt, abort):
         return failed(ExitCode.INTERRUPTED)
     except _TerminatedError:
@@ -69,7 +69,7 @@ def conclude(
 
 
 def _call(run: Callable[[], int | None]) -> int:
-    """Call `run` with signals as exceptions."""
+    """Call `run` with signals as exceptions, and return its exit code."""
     heed(signal.SIGTERM, _terminated)
     heed(signal.SIGINT, signal.default_int_handler)
     code = int(run() or ExitCode.OK)
@@ -94,7 +94,7 @@ def _usage(error: Exception) -> str:
     return str(formatted() if callable(formatted) else error)
 
 
-def _called(program: str, error: Exception) -> str:
+def _command_name(program: str, error: Exception) -> str:
     """Return the program and its command, as far as the library knows it."""
     return str(getattr(getattr(error, "ctx", None), "command_path", None) or program)
 

@@ -22,7 +22,7 @@ class ForeignWriter(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """The command that takes the right to write from others."""
+        """The command that lets only root write, by chown and chmod."""
         own = [f"chown root {self.path}"] if self.uid else []
         closed = [f"chmod go-w {self.path}"] if self.mode & _OTHERS else []
         return " && ".join(own + closed)

@@ -18,7 +18,7 @@ class KeyFile(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the file; raises `OSError`."""
+        """Read the first 16 KiB of the file; raises `OSError`."""
         # A pipe must not keep the program waiting.
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode

@@ -21,7 +21,7 @@ _SOME = 4096
 
 
 def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
-    """Return the listing hash of a commit's tree; `path` is the cache file."""
+    """Return the listing hash of the git tree `tree`; add new hashes to the cache at `path`."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
     first = int.from_bytes(data[:_HEAD_BYTES], "big")
     records = data[_HEAD_BYTES:]
     if not records or len(records) > (2 * first + _SOME) * _RECORD_BYTES:
-        return _begin(path, tree, objects)
+        return _hash_whole(path, tree, objects)
     hashes = ListingHashes(records)
     listing = hashes.of_tree(tree, objects)
     if hashes.added:
@@ -42,7 +42,7 @@ def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
 
 
 def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes) -> None:
-    """Raise `FormatError` if a commit's tree has a listing hash other than `signed`."""
+    """Raise `FormatError` unless `tree` has the listing hash `signed`; a wrong cache is removed."""
     if listing_hash(path, tree, objects) == signed:
         return
     with suppress(FileNotFoundError):
@@ -51,7 +51,8 @@ def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes)
         raise FormatError("the listing is not the signed one", "commit")
 
 
-def _begin(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+def _hash_whole(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+    """Hash the whole tree, and write a new cache file."""
     hashes = ListingHashes(b"")
     listing = hashes.of_tree(tree, objects)
     count = len(hashes.added) // _RECORD_BYTES

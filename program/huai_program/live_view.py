@@ -53,9 +53,10 @@ def ago(moment: float) -> str:
 
 
 def show_live(title: str, table: Callable[[], Table]) -> None:
-    """Draw the result of `table` until `q` is pressed, or the terminal is closed.
+    """Draw the result of `table` every two seconds until `q` is pressed, or the terminal is closed.
 
     A `HuaiError` that it raises is shown instead: the configuration may be edited meanwhile.
+    Raises `UsageError` without a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--watch needs a terminal; without it the modules are shown once")
@@ -93,7 +94,7 @@ def _lines(table: Callable[[], Table], room: int) -> Iterator[str]:
 
 
 def _is_over() -> bool:
-    """Wait, and return True if the user ended the view or the terminal is closed."""
+    """Wait for a key, at most two seconds; return True if it ends the view, or at end of file."""
     end = time.monotonic() + _SECONDS
     while (left := end - time.monotonic()) > 0:
         if not select.select([0], [], [], left)[0]:

@@ -29,7 +29,10 @@ class LockedError(HuaiError):
 
 @contextmanager
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
-    """Hold the lock at `path`; raises `LockedError` if it is not free within `wait` seconds."""
+    """Hold the lock at `path`, with our process id in it.
+
+    Raises `LockedError` if it is not free within `wait` seconds.
+    """
     handle = take_within(lambda: _acquire(path), wait)
     if handle is None:
         raise LockedError(
@@ -94,7 +97,7 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _shut(handle: int) -> None:
+def _restrict_mode(handle: int) -> None:
     """Remove others' permissions: a user who can open the file can hold the lock."""
     if stat.S_IMODE(os.fstat(handle).st_mode) & ~_MODE:
         with suppress(PermissionError):  # the file of another user, who may hold the lock
@@ -105,7 +108,7 @@ def _acquire(path: Path) -> int | None:
     """Return the handle of the locked file, or None if another run has it."""
     handle = open_lock(path)
     try:
-        _shut(handle)
+        _restrict_mode(handle)
         # The former holder may have deleted the file, and another process created a new one.
         if try_lock(handle) and os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle

@@ -69,14 +69,14 @@ class Output:
 
     def __init__(self) -> None:
         """Replace `sys.stdout` and `sys.stderr`."""
-        _fill()
+        _open_closed_streams()
         self._streams = _Stream(1), _Stream(2)
         out, err = self._streams
         sys.stdout = _text(out, sys.stdout, by_line=out.isatty())
         sys.stderr = _text(err, sys.stderr, by_line=True)
 
     def code(self, code: int) -> int:
-        """Return `code`, or the exit code for lost output if `code` is 0."""
+        """Flush both streams; return `code`, or if it is 0 and output was lost, that code."""
         sys.stdout.flush()
         sys.stderr.flush()
         lost = [stream.error for stream in self._streams if stream.error is not None]
@@ -100,7 +100,7 @@ def _text(stream: _Stream, before: object, *, by_line: bool) -> io.TextIOWrapper
     return _Text(io.BufferedWriter(stream), encoding, "backslashreplace", line_buffering=by_line)
 
 
-def _fill() -> None:
+def _open_closed_streams() -> None:
     """Open standard streams that the parent has closed, for reading only.
 
     Otherwise the first file that is opened would get the number, and the output with it.

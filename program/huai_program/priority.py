@@ -39,7 +39,7 @@ def idle_disk() -> Iterator[None]:
 
 
 def lower_priority() -> None:
-    """Set the nice value of this thread for good."""
+    """Set the lowest priority (nice 19) for this thread, for good."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
 
@@ -54,6 +54,7 @@ def _set(priority: int) -> None:
 
 
 def _call(which: int, *arguments: int) -> int | None:
+    """Call ioprio_set(2), or ioprio_get(2) if `which` is 1; None if it fails or is unknown."""
     numbers = _CALLS.get(platform.machine())
     if numbers is None:
         return None

@@ -48,7 +48,7 @@ class PrintedLines:
         """The last line that is not empty."""
 
     def feed(self, piece: bytes) -> None:
-        """Pass on the lines that are complete."""
+        """Pass on the lines that are complete, and pieces of one that is too long."""
         *lines, self._begun = (self._begun + piece).split(b"\n")
         for line in lines:
             self._pass_on(line)
@@ -64,6 +64,7 @@ class PrintedLines:
             self._on_line(f"({self._dropped:,} bytes more)")
 
     def _pass_on(self, line: bytes) -> None:
+        """Pass on the beginning of a line if there is room, and count the dropped bytes."""
         text = line[:_LINE].rstrip(b"\r")
         if text.strip():
             self.last = show(text)

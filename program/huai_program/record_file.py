@@ -34,7 +34,7 @@ class RecordFile(Generic[T]):
         self._permissions = permissions
 
     def load(self, path: Path) -> T | None:
-        """Return the value, or None."""
+        """Return the value; None if the file is missing or malformed."""
         try:
             return msgspec.json.decode(path.read_bytes(), type=self._kind)
         except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
@@ -45,7 +45,7 @@ class RecordFile(Generic[T]):
             return None
 
     def save(self, path: Path, value: T, *, durable: bool = True) -> None:
-        """Replace the value."""
+        """Write the value to the file, in one step."""
         content = msgspec.json.encode(value) + b"\n"
         durable = durable and self._durable
         temporary = path.with_name(f"{path.name}.new")

@@ -43,7 +43,7 @@ class Refs:
         for path in (self._path / "refs").rglob("*"):
             if path.suffix != _LOCK and path.is_file():
                 name = str(path.relative_to(self._path))
-                commits[name] = _commit(name, path.read_bytes())
+                commits[name] = _parse_commit(name, path.read_bytes())
         return dict(sorted(commits.items()))
 
     def get(self, name: str) -> str | None:
@@ -52,10 +52,10 @@ class Refs:
             content = (self._path / name).read_bytes()
         except FileNotFoundError:
             return self._read_packed().get(name)
-        return _commit(name, content)
+        return _parse_commit(name, content)
 
     def set(self, name: str, commit: str) -> None:
-        """Set a ref to a commit."""
+        """Set a ref to a commit (hex id), durably; raises `LockedError` while git changes it."""
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, lambda: f"{commit}\n")
@@ -96,7 +96,7 @@ class Refs:
 
 
 def _replace(path: Path, content: Callable[[], str]) -> None:
-    """Replace a file durably by `content`, which is called when git cannot change the file."""
+    """Replace a file durably by `content`, which is called under git's lock; `LockedError`."""
     own, lock = path.with_name(path.name + _OWN_LOCK), path.with_name(path.name + _LOCK)
     _unlock(path)
     with open(own, "x", encoding="ascii") as file:
@@ -131,7 +131,7 @@ def _unlock(path: Path) -> None:
     own.unlink(missing_ok=True)
 
 
-def _commit(name: str, content: bytes) -> str:
+def _parse_commit(name: str, content: bytes) -> str:
     commit = content.decode("ascii", "replace").removesuffix("\n")
     if not _COMMIT.fullmatch(commit):
         raise DamagedRefError(name, "is not the name of a commit")

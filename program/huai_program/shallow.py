@@ -11,7 +11,7 @@ from huai_program.durable import replace_file
 
 
 def read_shallow(repository: Path) -> frozenset[str]:
-    """Return the hex ids."""
+    """Return the hex ids of the commits whose parents are missing."""
     try:
         return frozenset((repository / "shallow").read_text("ascii", "replace").split())
     except FileNotFoundError:
@@ -19,7 +19,7 @@ def read_shallow(repository: Path) -> frozenset[str]:
 
 
 def write_shallow(repository: Path, commits: Iterable[str]) -> None:
-    """Replace the ids in one durable step."""
+    """Replace the ids in one durable step; without any the file is deleted."""
     new, path = sorted(commits), repository / "shallow"
     if not new:
         path.unlink(missing_ok=True)

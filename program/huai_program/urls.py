@@ -25,7 +25,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def service_of(url: str) -> str:
-    """Return scheme, host and port as written in `url`; empty if it needs no network."""
+    """Return scheme, host and port as written in `url`; empty if it has no host or is malformed."""
     try:
         parts = split_url(url)
     except ValueError:
@@ -37,12 +37,15 @@ def service_of(url: str) -> str:
 
 
 def same_service(url: str, other: str) -> bool:
-    """Return True if scheme, host and port are equal, the only case in which a login is sent."""
+    """Return True if scheme, host and port are equal, the only case in which a login is sent.
+
+    Raises `ValueError` if a URL is malformed.
+    """
     return _service(url) == _service(other)
 
 
 def login_of(url: str) -> str | None:
-    """Return the USER:PASSWORD of a URL, still percent-encoded."""
+    """Return the USER:PASSWORD of a URL, still percent-encoded; None without one."""
     match = _PARTS.match(url)
     return match[2] if match else None
 

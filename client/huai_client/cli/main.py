@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from huai_client.config.load import default_root
-from huai_program.cli.group import SETTINGS, LazyGroup, run_program
+from huai_program.cli.group import SETTINGS, LazyGroup, run_and_exit
 
 COMMANDS = (
     "add",
@@ -31,7 +31,7 @@ COMMANDS = (
 
 def main() -> None:
     """Run the program."""
-    run_program("huai-client", command_line)
+    run_and_exit("huai-client", command_line)
 
 
 @click.group(

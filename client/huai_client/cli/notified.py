@@ -28,11 +28,11 @@ def notifier_of(notify: Notify, mirror: Mirror, console: Console) -> Notifier:
 
 
 def count_signature(notify: Notify, mirror: Mirror, console: Console) -> None:
-    """Count, after a successful sync, whether the signature of the applied commit has expired."""
+    """Count the signature of the applied commit as failed if it has expired; notify if due."""
     state, path = states.load(mirror.paths.state), mirror.paths.notified_signature
     over = "" if mirror.config.verify == "off" else expired(state.valid_until, time.time())
     notifier = _notifier(notify, mirror, console, "signature", path)
-    notifier.counted(lambda: ExitCode.STALE if over else ExitCode.OK, lambda: over)
+    notifier.run_unlocked(lambda: ExitCode.STALE if over else ExitCode.OK, lambda: over)
 
 
 def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path: Path) -> Notifier:
@@ -53,7 +53,7 @@ def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path
     return Notifier(notify, path, about, warn)
 
 
-def why_it_failed(places: ModulePlaces) -> str:
-    """Return the reason why the last run failed."""
+def last_failure(places: ModulePlaces) -> str:
+    """Return why the last run failed; empty if no run is recorded."""
     last = load(places.last)
     return last.reason if last else ""

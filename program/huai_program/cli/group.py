@@ -23,7 +23,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does; for an unknown name suggest the closest one."""
+        """Resolve as click does; raise an error for an unknown name, with the closest one."""
         name, names = args[0] if args else "", self.list_commands(ctx)
         if name and not name.startswith("-") and name not in names:
             ctx.fail(f"unknown command {name!r};  {closest(name, names)}")
@@ -44,7 +44,7 @@ class LazyGroup(Group):
         return list(self._names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command."""
+        """Import and return a command; None for an unknown name."""
         if cmd_name not in self._names:
             return None
         command = import_module(f"{self._package}.{cmd_name}").command
@@ -52,8 +52,8 @@ class LazyGroup(Group):
         return command
 
 
-def run_program(name: str, command_line: click.Command) -> None:
-    """Run a program and end the process with its exit code."""
+def run_and_exit(name: str, command_line: click.Command) -> None:
+    """Run a program, print its error if it fails, and end the process with its exit code."""
     output = Output()
     code = conclude(
         name,

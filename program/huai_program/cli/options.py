@@ -17,7 +17,10 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 def names_of_modules(
     default_root: Callable[[], Path], names: Callable[[Path], Iterable[str]]
 ) -> Complete:
-    """Complete the modules of a state root that are not yet on the command line."""
+    """Return a function that completes the modules of a state root, less those already typed.
+
+    `names` returns the modules of a root.
+    """
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         root = context.find_root().params.get("root") or default_root()
@@ -32,12 +35,12 @@ def names_of_modules(
 
 
 def module_argument(complete: Complete) -> Callable[[F], F]:
-    """Return the argument `NAME`, a module."""
+    """Return a decorator for the argument `NAME`, a module."""
     return click.argument("name", shell_complete=complete)
 
 
 def modules_argument(complete: Complete) -> Callable[[F], F]:
-    """Return the argument `[NAME]...`, modules."""
+    """Return a decorator for the argument `[NAME]...`, modules."""
     return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete)
 
 
@@ -49,7 +52,7 @@ json_option = click.option(
 def parse_duration(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> int | None:
-    """Convert a duration to seconds, such as `30m` to 1800."""
+    """Convert a duration to seconds, such as `30m` to 1800; `BadParameter` if it is malformed."""
     try:
         return None if value is None else durations.parse(value)
     except ValueError as error:
@@ -57,7 +60,7 @@ def parse_duration(
 
 
 def wait_option(holder: str) -> Callable[[F], F]:
-    """Return `--wait`, for a command that needs a module's lock, which `holder` may have."""
+    """Return a decorator for `--wait`, for a command that needs a lock; `holder` may have it."""
     return click.option(
         "--wait",
         default="0",

@@ -104,11 +104,11 @@ class Notification(NamedTuple):
 
 
 def one_line(text: str) -> str:
-    """Return `text` without control characters and line ends, cut if it is too long."""
+    """Return `text` with control characters and line ends escaped, cut if it is too long."""
     return quoted(text, _MOST)
 
 
 def meaning(code: int) -> str:
-    """Return an exit code in words."""
+    """Return an exit code and its meaning."""
     exit_code = next((each for each in ExitCode if each == code), None)
     return f"{code}, {exit_code.meaning}" if exit_code else str(code)

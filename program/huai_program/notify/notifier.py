@@ -41,27 +41,28 @@ class Notifier:
         self._about = about
         self._warn = warn
 
-    def locked(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
-        """Do `work` under the caller's lock, counting earlier runs that were killed as well.
+    def run_locked(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
+        """Do `work` under the caller's lock, count its failure or success, and notify if due.
 
-        Returns the exit code of `work`, or raises its error.  `reason` explains a code but 0.
+        Earlier runs that were killed are counted, too.  Returns the exit code of `work`, or raises
+        its error.  `reason` returns the reason of a code other than 0.
         """
         before = load(self._path)
         if before.running and self._is_due(before):
             before = self._report(before, _KILLED)
         save(self._path, before.longer(_now(), running=True))
-        return self._done(before, work, reason)
+        return self._run(before, work, reason)
 
-    def counted(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
-        """Do `work` without a lock: only runs that end are counted."""
-        return self._done(None, work, reason)
+    def run_unlocked(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
+        """Do `work` as `run_locked` does, without a lock: only runs that end are counted."""
+        return self._run(None, work, reason)
 
-    def failed(self, error: HuaiError) -> None:
-        """Count a run that could not begin."""
+    def count_failed_start(self, error: HuaiError) -> None:
+        """Count a run that could not begin, and notify if that is due."""
         failure = Failure(int(error.exit_code), error.message, error.hint)
-        self._failed(load(self._path), failure)
+        self._count_failure(load(self._path), failure)
 
-    def _done(
+    def _run(
         self, before: Streak | None, work: Callable[[], Code], reason: Callable[[], str]
     ) -> Code:
         try:
@@ -69,26 +70,27 @@ class Notifier:
         except Exception as error:
             if isinstance(error, HuaiError) and error.exit_code == ExitCode.LOCKED:
                 raise
-            self._failed(self._before(before), _failure_of(error))
+            self._count_failure(self._before(before), _failure_of(error))
             raise
         except BaseException:  # an interruption is not a failure
             if before is not None:
                 save(self._path, before)
             raise
         if code:
-            self._failed(self._before(before), Failure(int(code), reason()))
+            self._count_failure(self._before(before), Failure(int(code), reason()))
         else:
-            self._ended_well(self._before(before))
+            self._count_success(self._before(before))
         return code
 
     def _before(self, before: Streak | None) -> Streak:
+        """Return the streak before the run; without a lock that is the recorded one."""
         return load(self._path) if before is None else before
 
-    def _failed(self, before: Streak, failure: Failure) -> None:
+    def _count_failure(self, before: Streak, failure: Failure) -> None:
         streak = before.longer(_now())
         save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
 
-    def _ended_well(self, before: Streak) -> None:
+    def _count_success(self, before: Streak) -> None:
         if before.reported and not self._send(before, None):
             save(self._path, before._replace(running=False))  # the next run sends it
         else:
@@ -98,10 +100,11 @@ class Notifier:
         return streak.failed >= self._notify.after and not streak.reported
 
     def _report(self, streak: Streak, failure: Failure) -> Streak:
+        """Send a notification; return the streak, marked as reported if it was delivered."""
         return streak._replace(reported=self._send(streak, failure))
 
     def _send(self, streak: Streak, failure: Failure | None) -> bool:
-        """Return True if a message was delivered."""
+        """Send a notification of a failure, or of a recovery; return True if it was delivered."""
         from huai_program.notify.send import notify_all
 
         notification = Notification(self._about, streak.failed, streak.since, failure)

@@ -16,8 +16,8 @@ from huai_program.notify.notification import Notification, one_line
 from huai_program.notify.settings import Notify, Web
 
 
-def post(web: Web, seconds: int, notification: Notification) -> str:
-    """Post it; return the reason of a failure, without the URL's path, which is secret."""
+def post_to(web: Web, seconds: int, notification: Notification) -> str:
+    """Post it to a web hook; return the reason of a failure, without the secret path, or empty."""
     from huai_program import post as web_hook  # loads libcurl
 
     host = urlsplit(web.url).netloc.rpartition("@")[2]
@@ -36,14 +36,14 @@ Way = Callable[[Notification], str]
 
 def notify_all(notify: Notify, notification: Notification, warn: Callable[[str], None]) -> bool:
     """Send by all ways of `notify`; True if one worked.  `warn` gets each failure."""
-    failures = send(notify, notification)
+    failures = send_all(notify, notification)
     for key, reason in failures.items():
         warn(f"notify.{key}: the message ({notification.event}) was not delivered: {reason}")
     ways = bool(notify.mail) + bool(notify.web) + bool(notify.words)
     return len(failures) < ways
 
 
-def send(notify: Notify, notification: Notification) -> dict[str, str]:
+def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
     """Send by all ways of `notify` at the same time; return failures by key of `[notify]`."""
     reasons: dict[str, str] = {}
     threads = []
@@ -71,7 +71,7 @@ def _ways(notify: Notify) -> Iterator[tuple[str, Way]]:
 
         yield "mail", partial(send_mail, notify.mail, notify.timeout)
     if notify.web:
-        yield "web", partial(post, notify.web, notify.timeout)
+        yield "web", partial(post_to, notify.web, notify.timeout)
     if notify.words:
         yield "command", partial(_run, notify.words, notify.timeout)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from huai_program.cli.group import SETTINGS, LazyGroup, run_program
+from huai_program.cli.group import SETTINGS, LazyGroup, run_and_exit
 from huai_server.config.load import default_root
 
 COMMANDS = (
@@ -38,7 +38,7 @@ COMMANDS = (
 
 def main() -> None:
     """Run the program."""
-    run_program("huai-server", command_line)
+    run_and_exit("huai-server", command_line)
 
 
 @click.group(

@@ -44,7 +44,7 @@ def notifying(
     about = _subject(config, name, work)
     path = module_places(root, name).notified(work)
     notifier = Notifier(notify, path, about, lambda text: console.error(f"{name}: {text}"))
-    return notifier.counted(run, reason)
+    return notifier.run_unlocked(run, reason)
 
 
 def tell_of_signature(

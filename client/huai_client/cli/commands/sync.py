@@ -77,10 +77,10 @@ def command(
         console = Console(quiet=quiet, as_json=as_json, log_file=log)
         notifier = guard = None
         if config.notify is not None and not dry_run:
-            from huai_client.cli.notified import notifier_of, why_it_failed
+            from huai_client.cli.notified import last_failure, notifier_of
 
             notifier = notifier_of(config.notify, mirror, console)
-            guard = partial(notifier.locked, reason=partial(why_it_failed, mirror.paths))
+            guard = partial(notifier.run_locked, reason=partial(last_failure, mirror.paths))
         report = ConsoleReport(mirror, console)
         run = Run(mirror, report, guard=guard)
         with log_failures(log, name):
@@ -88,7 +88,7 @@ def command(
                 check_once(config, name, root)
             except HuaiError as error:
                 if notifier:
-                    notifier.failed(error)
+                    notifier.count_failed_start(error)
                 raise
             if dry_run:
                 return report.plan(run.plan(options, wait=wait), every=False)
