@@ -7,7 +7,7 @@ from huai_program.signals import leave_quietly
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     leave_quietly()
     from huai_program.garbage import collect_rarely
 

@@ -55,7 +55,7 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
 
 
 def take_within(take: Callable[[], T | None], wait: float) -> T | None:
-    """Call `take` until it returns a value or `wait` seconds are over; return the value."""
+    """Call `take` until it returns a value or `wait` seconds are over; return the value or None."""
     deadline = time.monotonic() + wait
     while (value := take()) is None and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)

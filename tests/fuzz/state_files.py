@@ -14,7 +14,7 @@ import msgspec
 
 from huai_client.cli.commands.status import _ModuleStatus
 from huai_client.config.load import Module
-from huai_client.diff.marks import stand
+from huai_client.diff.marks import tree_exists
 from huai_client.huai_rsync import cache as memory
 from huai_client.huai_rsync import discovery
 from huai_client.huai_rsync.parse import parse_arguments
@@ -57,7 +57,7 @@ def _state(places: ModulePlaces, data: bytes) -> object:
     _show_status(places)
     states.save(places.state, state)
     assert states.load(places.state) == state
-    return state.attempts, state.first_seen(_COMMIT, _NOW), stand("/", state)
+    return state.attempts, state.first_seen(_COMMIT, _NOW), tree_exists("/", state)
 
 
 def _delayed(places: ModulePlaces, data: bytes) -> object:
@@ -97,16 +97,16 @@ def _verified(places: ModulePlaces, data: bytes) -> object:
     with VerificationRecord(places.verified) as record:
         record.begin_run()
         with record.writing():
-            record.applied(_COMMIT, "")
+            record.record_applied(_COMMIT, "")
             if record.find_part(_INSIDE) is None:
                 record.add(_INSIDE, KnownPart(b"t" * 20, b"i" * 16))
             record.change(ROOT, KnownPart(b"T" * 20, b"I" * 16))
             for child in islice(record.children(ROOT), 100):
                 record.drop(child)
             middle = record.unfinished(content=False) or Unfinished(_INSIDE, 1, b"", 0)
-            record.paused(middle, content=True)
-            record.finished(middle, b"i" * 16, content=False)
-            record.damage(_INSIDE, 3)
+            record.record_position(middle, content=True)
+            record.record_finished(middle, b"i" * 16, content=False)
+            record.record_damage(_INSIDE, 3)
         due_paths = record.due(ROOT, content=True, damaged_first=True, most=10)
         return due_paths, record.left(ROOT)
 
@@ -148,7 +148,7 @@ def _rsync(places: ModulePlaces, data: bytes) -> object:
 def _sources(places: ModulePlaces, data: bytes) -> object:
     place = places.root / "rsync-sources.json"
     place.write_bytes(data)
-    discovery.refuse(_CALL, places.root)
+    discovery.record_refusal(_CALL, places.root)
     return str(_CALL.source) in json.loads(place.read_bytes())
 
 
@@ -167,10 +167,10 @@ def _seed_of_the_record() -> bytes:
     """As small as SQLite writes one."""
     path = folder("record") / "verified"
     with VerificationRecord(path) as record, record.writing():
-        record.applied(_COMMIT, "")
+        record.record_applied(_COMMIT, "")
         for part in (ROOT, RelPath(b"a"), _INSIDE, RelPath(b"x")):
             record.add(part, KnownPart(b"t" * 20, b"i" * 16))
-        record.paused(Unfinished(_INSIDE, 7, b"\0x\0", 2), content=False)
+        record.record_position(Unfinished(_INSIDE, 7, b"\0x\0", 2), content=False)
     with closing(sqlite3.connect(path)) as db:
         db.executescript("PRAGMA page_size = 512; VACUUM")
     return path.read_bytes()

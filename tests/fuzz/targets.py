@@ -161,7 +161,7 @@ def _git_errors(data: bytes) -> object:
 
 def _filter(data: bytes) -> object:
     parser = Parser()
-    parser.list(data.split(b"\n"), "line")
+    parser.filter_all(data.split(b"\n"), "line")
     return len(parser.rules) > 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.cli.watch.listener import sources
+from huai_client.cli.watch.listener import group_by_upstream
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.events import listen
@@ -110,7 +110,7 @@ def test_a_certificate_opens_metadata_content_and_attestations(
 def test_events_are_received_with_a_certificate(scene: Scene, down: Downstream) -> None:
     down.add(scene.server.url, *scene.trust, *scene.identity)
     root = down.folder / "state"
-    (source,) = sources([Mirror.of(root, NAME, load(root).module(NAME))])
+    (source,) = group_by_upstream([Mirror.of(root, NAME, load(root).module(NAME))])
     event = next(event for event in listen(source.urls[0], [NAME]) if event is not None)
     assert event.module == NAME
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config.load import ContentPlace
+from huai_client.config.load import RankedUrl
 from tests.support.nginx import Nginx, nginx
 from tests.support.upstream import Site, Upstream, assert_equal
 
@@ -32,7 +32,7 @@ def three_servers(up: Upstream) -> Iterator[list[Nginx]]:
 def sync_from(place: Site, up: Upstream) -> Sync:
     """A function that syncs a new downstream from these content URLs."""
 
-    def sync(*urls: str | ContentPlace) -> None:
+    def sync(*urls: str | RankedUrl) -> None:
         down = place.downstream(up, content_urls=urls)
         down.synced()
         assert_equal(up, down)
@@ -54,8 +54,8 @@ def test_others_bring_the_files_that_the_first_lacks(
         shutil.copy2(up.tree / "d" / name, some)
     with nginx(tmp_path) as first:
         sync(
-            ContentPlace(f"{first.url}/{up.name}", priority=1),
-            ContentPlace(f"{servers[1].url}/{up.name}", priority=7),
+            RankedUrl(f"{first.url}/{up.name}", priority=1),
+            RankedUrl(f"{servers[1].url}/{up.name}", priority=7),
             f"{servers[0].url}/{up.name}",
         )
         assert len(first.requests) == FILES
@@ -64,7 +64,7 @@ def test_others_bring_the_files_that_the_first_lacks(
 
 def test_files_are_divided_by_shares(sync: Sync, up: Upstream, servers: list[Nginx]) -> None:
     pairs = zip(servers, (3, 1, 0), strict=True)
-    sync(*(ContentPlace(f"{server.url}/{up.name}", share=share) for server, share in pairs))
+    sync(*(RankedUrl(f"{server.url}/{up.name}", share=share) for server, share in pairs))
     one, two, three = counts(servers)
     assert one + two == FILES
     assert 2 * two < one < 4 * two
@@ -73,7 +73,7 @@ def test_files_are_divided_by_shares(sync: Sync, up: Upstream, servers: list[Ngi
 
 def test_a_url_without_a_share_stands_in(sync: Sync, up: Upstream, servers: list[Nginx]) -> None:
     missing = f"{servers[0].url}/nothing"
-    sync(ContentPlace(f"{servers[1].url}/{up.name}"), ContentPlace(missing, share=1))
+    sync(RankedUrl(f"{servers[1].url}/{up.name}"), RankedUrl(missing, share=1))
     assert len(servers[1].requests) == FILES
 
 
@@ -81,5 +81,5 @@ def test_a_path_a_daemon_and_a_web_server(
     sync: Sync, place: Site, up: Upstream, servers: list[Nginx]
 ) -> None:
     urls = (str(up.tree), f"{place.content_url}/{up.name}", f"{servers[0].url}/{up.name}")
-    sync(*(ContentPlace(url, share=1) for url in urls))
+    sync(*(RankedUrl(url, share=1) for url in urls))
     assert 0 < len(servers[0].requests) < FILES / 2

@@ -85,7 +85,7 @@ DELETIONS = {
 
 def parse(rules: list[bytes], *, delete_excluded: bool = True) -> Rules:
     parser = Parser(delete_excluded=delete_excluded)
-    parser.list(rules, "rule")
+    parser.filter_all(rules, "rule")
     return Rules(parser.rules)
 
 

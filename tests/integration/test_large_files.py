@@ -12,7 +12,7 @@ import httpx
 import pytest
 from blake3 import blake3
 
-from huai_client.config.load import ContentPlace
+from huai_client.config.load import RankedUrl
 from huai_native._native import BlockIndex
 from huai_server.config.load import add_module
 from huai_server.config.tables import Module
@@ -232,7 +232,7 @@ def test_a_file_of_several_mirrors(up: Upstream, web: Nginx, place: Site, tmp_pa
     stale.write_bytes(blocks(0, 4) + SCATTERED[4 * BLOCK : 10 * BLOCK] + os.urandom(SIZE))
     os.truncate(stale, SIZE)
     with nginx(tmp_path) as first:
-        urls = (f"{first.url}/{up.name}", ContentPlace(f"{web.url}/{up.name}", priority=2))
+        urls = (f"{first.url}/{up.name}", RankedUrl(f"{web.url}/{up.name}", priority=2))
         down.configure(content_urls=urls)
         before = len(ranges(web))
         commit_image(up, SCATTERED)

@@ -74,7 +74,7 @@ def test_what_is_deleted(
         for _ in "st"
     )
     parser = Parser(delete_excluded=delete_excluded)
-    parser.list(rules, "rule")
+    parser.filter_all(rules, "rule")
     options = [b"--delete-excluded" if delete_excluded else b"--delete", *options_of(rules)]
     assert left_over(source, target, Rules(parser.rules)) == copied(source, *options, onto=target)
 

@@ -41,8 +41,8 @@ def left_over(source: Tree, target: Tree, rules: Rules) -> set[RelPath]:
     protected: set[RelPath] = set()
     for path, directory in surplus.items():
         above = [each for each in ancestors(path) if each in surplus]
-        stays = rules.protected(path, directory=directory)
-        if stays or any(rules.protected(each, directory=True) for each in above):
+        stays = rules.protects(path, directory=directory)
+        if stays or any(rules.protects(each, directory=True) for each in above):
             protected.update((path, *above))
     return chosen | protected
 

@@ -30,7 +30,7 @@ class Console:
     """The file for all messages, also those that are not shown."""
 
     def result(self, text: str) -> None:
-        """Print a result for the user."""
+        """Print a result for the user, unless `as_json`."""
         if not self.as_json:
             sys.stdout.write(text + "\n")
 
@@ -54,13 +54,13 @@ class Console:
         """Accept the result, before `totals`; prints nothing here."""
 
     def info(self, text: str) -> None:
-        """Print a message to standard error and the log, unless `quiet`."""
+        """Log a message, and print it to standard error unless `quiet` or `as_json`."""
         self.log(text)
         if not self.quiet and not self.as_json:
             sys.stderr.write(text + "\n")
 
     def error(self, text: str) -> None:
-        """Print an error, even with `quiet`."""
+        """Log an error, and print it even with `quiet`."""
         self.log(text)
         sys.stderr.write(text + "\n")
 
@@ -70,12 +70,12 @@ class Console:
             self.log_file.write(self.module, text)
 
     def warning(self, text: str) -> None:
-        """Print a warning to the administrator, even with `quiet`."""
+        """Print a warning to the administrator, even with `quiet`; also an event."""
         self.error(f"{self.module}: {text}")
         self.event("warning", message=text)
 
     def advice(self, text: str) -> None:
-        """Print a warning about a decision of the upstream or the administrator, unless `quiet`."""
+        """Log a warning about a decision of either side; print it unless `quiet`, and an event."""
         line = f"{self.module}: {text}"
         if self.quiet:
             self.log(line)

@@ -34,7 +34,7 @@ class PathArgumentError(HuaiError):
 
 
 def parse_path_argument(text: str, dest: str) -> RelPath:
-    """Parse a path of the module: relative to its top, or below DEST as the shell completes it.
+    """Parse a path: relative to the top of the module, or below DEST; `PathArgumentError`.
 
     A path with a leading slash begins at the top of the module, as in patterns.
     """
@@ -108,7 +108,7 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
 def _parse_overrides(
     _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """Parse `texts`, KEY=VALUE, into values of client.toml by key."""
+    """Parse `texts`, KEY=VALUE, into values of client.toml by key; `BadParameter`."""
     values: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
@@ -226,7 +226,7 @@ def transfer_options(function: F) -> F:
 def choose_modules(
     config: ClientConfig, names: Sequence[str], root: Path, *, every: bool, verb: str
 ) -> tuple[str, ...]:
-    """Return the modules in `names` without repetitions, or with `every` all of client.toml.
+    """Return the modules in `names` without repetitions, or with `every` all; raises if unknown.
 
     `verb` is for the error if neither or both are given.
     """

@@ -27,7 +27,7 @@ _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 
 
-def choose(console: Console, *, out: TextIO, err: TextIO) -> Listener:
+def choose_listener(console: Console, *, out: TextIO, err: TextIO) -> Listener:
     """Return the listener for a command: JSON goes to `out`, text for people to `err`."""
     if console.as_json:
         return JsonProgress(out, console.module, log=console.log)
@@ -37,13 +37,13 @@ def choose(console: Console, *, out: TextIO, err: TextIO) -> Listener:
     return kind(err, log=console.log)
 
 
-def work(files: int, size: int) -> int:
-    """Return the cost of `files` with `size` bytes in all, in bytes; each file adds to it."""
+def transfer_cost(files: int, size: int) -> int:
+    """Return the cost of transferring `files` files with `size` bytes in all, in bytes."""
     return size + files * _FILE_WORTH
 
 
 def time_left(elapsed: float, *, done: int, total: int) -> float | None:
-    """Return the seconds until `total` work is done, or None if unknown."""
+    """Return the seconds until `total` is done, or None if nothing is done yet."""
     return elapsed * (total - done) / done if done > 0 else None
 
 
@@ -103,8 +103,8 @@ class PlainProgress(LoggedProgress):
             return
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
-        total = work(self._files if files else 0, self._size)
-        seconds = time_left(now - self._begin, done=work(files, size), total=total)
+        total = transfer_cost(self._files if files else 0, self._size)
+        seconds = time_left(now - self._begin, done=transfer_cost(files, size), total=total)
         left = "" if seconds is None else f", {seconds:.0f} s left"
         self._write(
             f"{files:,}/{counted(self._files, 'file')}, "
@@ -219,12 +219,12 @@ class JsonProgress(LoggedProgress):
         self._print(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
 
     def retried(self, reason: str) -> None:
-        """Print `transfer-retried`: reason."""
+        """Log the reason, and print `transfer-retried`: reason."""
         super().retried(reason)
         self._print("transfer-retried", reason=reason)
 
     def waiting(self, reason: str) -> None:
-        """Print `transfer-waiting`: reason."""
+        """Log the reason, and print `transfer-waiting`: reason."""
         super().waiting(reason)
         self._print("transfer-waiting", reason=reason)
 

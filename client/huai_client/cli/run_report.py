@@ -44,16 +44,16 @@ class ConsoleReport:
     # Before and around the sync
 
     def upstream(self, message: str) -> None:
-        """Print the message."""
+        """Print a message about the upstream, also as an event."""
         self._info(message)
         self._console.event("upstream", reason=message)
 
     def half_changed(self, file: str) -> None:
-        """Warn about the file."""
+        """Warn about a file that an interrupted run left half changed."""
         self._console.warning(f"{file} was half changed in place, and is compared")
 
     def full_comparison(self, state: states.State, changed: tuple[str, ...]) -> None:
-        """Print the reason."""
+        """Print why the whole tree is compared."""
         has_keys = TreeSettings.parse(state.filter).keys is not None
         why = (
             f"client.toml has another {', '.join(changed)} than the last sync"
@@ -63,7 +63,7 @@ class ConsoleReport:
         self._info(f"the whole tree is compared once: {why}")
 
     def on_hold(self, state: states.State) -> None:
-        """Print how to resume."""
+        """Print that the tree is held after an undo, and how to resume."""
         self._info(states.HELD)
         self._console.event("held", undone=state.held)
 
@@ -99,10 +99,10 @@ class ConsoleReport:
 
     def observer(self) -> "Observer":
         """Return the observer that prints the progress."""
-        from huai_client.cli.progress import choose
+        from huai_client.cli.progress import choose_listener
         from huai_client.sync.result import Observer
 
-        listener = choose(self._console, out=sys.stdout, err=sys.stderr)
+        listener = choose_listener(self._console, out=sys.stdout, err=sys.stderr)
         return Observer(
             listener, self._planned, self._console.steps(), self._proof_line, self._proved
         )
@@ -134,7 +134,7 @@ class ConsoleReport:
     # The end of a sync
 
     def up_to_date(self, state: states.State, stale: str) -> None:
-        """Print the serial, and the totals that mirror managers read."""
+        """Print that nothing is new or the tree is held, a `stale` warning, and the totals."""
         if state.held:
             self.on_hold(state)
         else:
@@ -153,7 +153,7 @@ class ConsoleReport:
         self._console.totals(0, state.total_bytes)
 
     def concluded(self, result: "SyncResult", stale: str) -> None:
-        """Print what was done, what failed, and the totals of a good run."""
+        """Print what was done, what failed, warnings, and the totals of a good run."""
         from huai_client.cli.report import published_line, result_values, reused_line, volatile_line
         from huai_client.sync.result import failures
 

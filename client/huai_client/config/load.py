@@ -76,7 +76,7 @@ def _check_urls(place: str, urls: tuple[str, ...]) -> None:
             )
 
 
-class ContentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RankedUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An element of `content_urls`; a plain text is its URL."""
 
     url: str
@@ -86,8 +86,8 @@ class ContentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """The weight among URLs of equal priority; 0 for files that the others do not deliver."""
 
     @classmethod
-    def of(cls, element: "str | ContentPlace") -> "ContentPlace":
-        """Convert an element of `content_urls`."""
+    def of(cls, element: "str | RankedUrl") -> "RankedUrl":
+        """Convert an element of `content_urls`; a plain text has the usual rank."""
         return cls(element) if isinstance(element, str) else element
 
 
@@ -106,7 +106,7 @@ class Module(msgspec.Struct, frozen=True):
     upstream_name: Annotated[str, Example('"tools"')] = ""
     """The upstream's name of the module; empty if it is the same."""
     content_urls: Annotated[
-        tuple[str | ContentPlace, ...],
+        tuple[str | RankedUrl, ...],
         Example(
             '["rsync://mirror.example/tools", '
             '{ url = "https://backup.example/tools", priority = 2 }]'
@@ -204,14 +204,14 @@ class Module(msgspec.Struct, frozen=True):
         return (self.url,) if isinstance(self.url, str) else self.url
 
     @property
-    def content_places(self) -> tuple[ContentPlace, ...]:
+    def ranked_urls(self) -> tuple[RankedUrl, ...]:
         """The content URLs with their ranks, in the order of the file."""
-        return tuple(map(ContentPlace.of, self.content_urls))
+        return tuple(map(RankedUrl.of, self.content_urls))
 
     @property
     def named_urls(self) -> tuple[str, ...]:
         """All addresses of the table: metadata and content."""
-        return (*self.urls, *(place.url for place in self.content_places))
+        return (*self.urls, *(each.url for each in self.ranked_urls))
 
 
 FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_time", "timeout")
@@ -272,7 +272,7 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path) -> ClientConfig:
-    """Read the configuration in `root`; a missing file has no modules."""
+    """Read the configuration in `root`, none if the file is missing; raises `ConfigError`."""
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ClientConfig.__struct_fields__)
@@ -345,7 +345,7 @@ def no_modules(root: Path) -> ConfigError:
 
 
 def make_root(root: Path) -> None:
-    """Make the state root if it is missing, accessible to its owner only."""
+    """Make the state root if it is missing, accessible to its owner only; `ConfigError`."""
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
@@ -372,6 +372,6 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from the configuration."""
+    """Remove a module from the configuration; raises `UnknownModuleError`."""
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name), mode=0o600)

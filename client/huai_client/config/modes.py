@@ -123,7 +123,7 @@ def bare_key(modes: Modes) -> str:
 
 
 def split_key(key: str) -> tuple[Modes, str]:
-    """Split a recorded filter into the policy that it begins with, and its rules."""
+    """Split a recorded filter into its policy for modes and its rules; `UnknownModesError`."""
     line, _, rest = key.partition("\n")
     if not line.startswith(_LINE):
         return Modes.EXACT, key

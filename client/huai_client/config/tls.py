@@ -74,7 +74,7 @@ class TlsFiles(NamedTuple):
         return cls(tuple(sorted(hosts - {""})), files)
 
     def at(self, url: str) -> Tls:
-        """Return the files for the host of `url`."""
+        """Return the files for the host of `url`; `NO_TLS` for other hosts."""
         return self.files if self.hosts and _host(url) in self.hosts else NO_TLS
 
 
@@ -92,7 +92,7 @@ def convert_tls(place: str, table: object) -> Tls:
 
 
 def check_key(files: Tls) -> None:
-    """Raise `TlsError` if the private key is missing, or other users may read it."""
+    """Raise `TlsError` if a private key is named whose file is missing or open to every user."""
     if not files.key:
         return
     try:

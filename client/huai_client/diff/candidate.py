@@ -96,7 +96,7 @@ class Reuse(NamedTuple):
     source: RelPath
     mtime: int
     """The time of the source in ns; its size is that of the file to fetch."""
-    names: int = 0
+    most_links: int = 0
     """The highest link count at which the file may take over the inode."""
     sure: bool = True
     """True if size and time of the source are enough; otherwise its digest is compared."""

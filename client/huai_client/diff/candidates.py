@@ -51,6 +51,7 @@ def diff_whole(
     A path in neither `target` nor any of `past` is extraneous: it is reported, and deleted only
     with `delete_extraneous`.  Size and time decide, except where `target` and one of `past` have
     different content with the same size and time: those files are read.
+    Raises `UnreadableTreeError`, and `FormatError` for a bad hardlink of `target`.
     """
     table = CandidateTable(view.names)
     extraneous: list[RelPath] = []
@@ -86,7 +87,7 @@ def diff_changes(
 
     The first of `past` is the applied one; the others are those of interrupted runs.  `may_move`
     decides which directories may be renamed as a whole.  The candidates describe the tree after the
-    moves.
+    moves.  Raises as `diff_whole` does.
     """
     try:
         collected = ChangedPaths(view, past, target, may_move)
@@ -113,7 +114,7 @@ def diff_changes(
 def diff_damage(
     view: View, damage: Iterable[Difference], target: Selection, *, delete_extraneous: bool
 ) -> TreeDiff:
-    """Compare the paths that `verify` reported, to repair them."""
+    """Compare the paths that `verify` reported; files with damaged content become candidates."""
     differences = list(damage)
     paths = {difference.path for difference in differences}
     # Size and time are right; a different digest tells the planner that the content is wrong.
@@ -127,9 +128,9 @@ def diff_damage(
     looked_at = paths if delete_extraneous else entries
     table = CandidateTable(view.names)
     _compare(view, table, {path: entries.get(path) for path in looked_at})
-    for place, candidate in enumerate(table):
+    for row, candidate in enumerate(table):
         if candidate.expected and candidate.path in damaged:
-            table.engine.set_digest(place, _DAMAGED)
+            table.engine.set_digest(row, _DAMAGED)
     _add_members(view, table, target)
     return TreeDiff(table, [], extraneous)
 
@@ -166,9 +167,9 @@ def _add_same_stat_changes(
 ) -> None:
     """Compare files by digest whose content changed without a change of size or time."""
     candidates = table.select_candidates({*changes})
-    for place, candidate in enumerate(table if candidates else ()):
+    for row, candidate in enumerate(table if candidates else ()):
         if candidate.path in candidates and isinstance(candidate.have, File):
-            table.engine.set_digest(place, digest_here(view, candidate.path))
+            table.engine.set_digest(row, digest_here(view, candidate.path))
     new = {path: change for path, change in changes.items() if path not in candidates}
     past = {path: entries for path, (_, entries) in new.items()}
     _compare(view, table, {path: file for path, (file, _) in new.items()}, past, tick)
@@ -233,6 +234,7 @@ def _compare(
 
 
 def _survey(view: View, table: CandidateTable, tick: Callable[[], None] = lambda: None) -> None:
+    """Read the local entries of new candidates, and needed digests; `UnreadableTreeError`."""
     try:
         view.survey(table.engine)
     except PathError as error:

@@ -30,7 +30,7 @@ class Scope(NamedTuple):
     """A path with everything below it, without some subdirectories."""
 
     top: RelPath = ROOT
-    apart: frozenset[RelPath] = frozenset()
+    left_out: frozenset[RelPath] = frozenset()
     """Paths to leave out, with everything below them."""
     after: bytes = b""
     """A key of `tree_order`: only paths after it are in the scope."""
@@ -153,7 +153,7 @@ class TreeComparison:
         self._snapshot = snapshot
 
     def steps(self, *, size: int | None = None) -> Iterator[Compared]:
-        """Continue the comparison, with `size` entries in each step (default: `STEP`)."""
+        """Yield the next steps of the comparison, with `size` entries each (default: `STEP`)."""
         ended = False
         while not ended:
             batch = self._engine.batch(columns.BATCH, size or STEP)
@@ -163,7 +163,7 @@ class TreeComparison:
     def put_into(
         self, table: CandidateTable, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Rest]:
-        """Compare everything, and add missing and differing paths to `table` in tree order.
+        """Add missing and differing paths to `table` in tree order; yield the others.
 
         `tick` is called ten times a second, and may raise to end the comparison.  A directory
         without the needed permissions is opened up, if the view does that.
@@ -173,13 +173,13 @@ class TreeComparison:
             records, text, ended = self._engine.put_into(table.engine, STEP, tick)
             tick()
             for record, path in _records(records, text):
-                if self._opens_up(record, path):
+                if self._try_open_up(record, path):
                     yield from self._below(RelPath(path)).put_into(table, tick)
                 else:
                     yield _rest(record, path)
 
     def extraneous(self, is_expected: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
-        """Return the extraneous leaves not yet reported, without those that are expected."""
+        """Return unreported extraneous leaves, less the expected ones; mark them as reported."""
         leaves = [path for path in map(RelPath, self._engine.waiting()) if not is_expected(path)]
         self._engine.forget({*leaves})
         return (Extraneous(path, directory=False) for path in leaves)
@@ -197,8 +197,8 @@ class TreeComparison:
             else:
                 yield _rest(record, path)
 
-    def _opens_up(self, record: _Record, path: bytes) -> bool:
-        """Return True if an unreadable directory was opened up now, which happens only once."""
+    def _try_open_up(self, record: _Record, path: bytes) -> bool:
+        """Open up an unreadable directory, if the view may; return True if it was closed before."""
         closed = record.kind == _UNREADABLE_DIRECTORY and record.errno == EACCES
         return closed and path != self._top and self._view.open_up(RelPath(path))
 

@@ -37,7 +37,7 @@ def sizes(files: Sequence[File]) -> Iterator[int]:
 
 
 def digests(files: Sequence[File]) -> Iterator[bytes | None]:
-    """Return the digest of each file."""
+    """Return the digest of each file, or None."""
     return _column(files, "digest")
 
 
@@ -48,22 +48,22 @@ def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
     return map(attrgetter(name), entries)
 
 
-def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
-    """Return the files at `places`, which must be sorted."""
-    if len(places) == len(files):
+def chosen(files: Sequence[File], positions: Sequence[int]) -> Sequence[File]:
+    """Return the files at `positions`, which must be sorted."""
+    if len(positions) == len(files):
         return files
     if isinstance(files, _native.Rows):
-        return files.pick(places)
-    return [files[place] for place in places]
+        return files.pick(positions)
+    return [files[position] for position in positions]
 
 
 def within(files: Sequence[File], included: Container[RelPath]) -> Sequence[File]:
     """Return the files whose path is in `included`."""
-    places = (place for place, path in enumerate(paths(files)) if path in included)
-    return chosen(files, array("L", places))
+    positions = (position for position, path in enumerate(paths(files)) if path in included)
+    return chosen(files, array("L", positions))
 
 
 def without(files: Sequence[File], excluded: Container[RelPath]) -> Sequence[File]:
     """Return the files whose path is not in `excluded`."""
-    places = (place for place, path in enumerate(paths(files)) if path not in excluded)
-    return chosen(files, array("L", places))
+    positions = (position for position, path in enumerate(paths(files)) if path not in excluded)
+    return chosen(files, array("L", positions))

@@ -19,8 +19,8 @@ _LOOKED_AT = 256
 """The number of entries among which names of the top directory are searched."""
 
 
-def stand(dest: str, state: State) -> bool:
-    """Return True if `dest` is the absolute path of a directory that holds one of the names.
+def tree_exists(dest: str, state: State) -> bool:
+    """Return True if `dest` is the absolute path of a directory with one of the names in `state`.
 
     Makes a few calls of lstat(2), usually one.
     """

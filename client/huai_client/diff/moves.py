@@ -26,7 +26,7 @@ from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath, ancestors, parent
 
 if TYPE_CHECKING:
-    from huai_client.diff.table import Place
+    from huai_client.diff.table import SurveyedPath
 
 
 def anywhere(_old: RelPath, _new: RelPath) -> bool:
@@ -80,15 +80,16 @@ class ChangedPaths:
         return self._parents | {RelPath(path) for path in self.table.engine.parents()}
 
     def _add(self, differences: Iterable[Difference]) -> list[Move]:
+        """Add the paths that change as candidates, and return the moves."""
         moves: list[Move] = []
-        places: list[Place] = []
+        paths: list[SurveyedPath] = []
         for difference in differences:
             if isinstance(difference, Change):
                 past = () if difference.old is None else (difference.old,)
-                places.append((difference.path, difference.new, past))
+                paths.append((difference.path, difference.new, past))
             else:
                 moves.append(Move(difference.old, difference.new))
-        self.table.add(places)
+        self.table.add(paths)
         return moves
 
     def _add_left_behind(self, past: list[Selection]) -> None:
@@ -104,7 +105,10 @@ class ChangedPaths:
         self.table.engine.merge()
 
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
-        """Decide on the renames; a dropped move may hinder another one, so repeat."""
+        """Return the moves to make; the entries of dropped ones become candidates.
+
+        A dropped move may hinder another one, so this is repeated.
+        """
         possible, target = self._possible(moves), self._target
         given_up = {move.new for move in moves} - {move.new for move in possible}
         for _ in range(len(possible) + 1):

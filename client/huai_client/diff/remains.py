@@ -36,7 +36,7 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
 
 
 def _samples(selection: Selection) -> Iterator[RelPath]:
-    """Yield some names of the top directory, as far as they are quickly found.
+    """Yield some mirrored names of the top directory, as far as they are quickly found.
 
     Names from one subdirectory would not do: it may have been removed by hand.
     """
@@ -59,7 +59,7 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
 def holds_nothing_else(
     view: View, failed: Collection[RelPath], applied: Selection, target: Selection
 ) -> bool:
-    """Return True if all of `failed`, the only paths unlike `target`, are as in `applied`.
+    """Return True if all of `failed`, the only paths unlike `target`, are as in it or `applied`.
 
     Then earlier attempts need not be compared again.  False also for directories, and for a large
     number of paths, which are not checked.

@@ -25,7 +25,7 @@ class RenamedView(View):
         self._renames = _native.Renames(moves)
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """Return the status of `path`, as `View.stat` does."""
+        """Return the status of `path`, as `View.stat` does; None if it is moved away."""
         before = self._renames.before(path)
         return None if before is None else super().stat(RelPath(before))
 

@@ -16,7 +16,7 @@ from huai_client.config import load as config
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Candidate, Move, Reuse
 from huai_client.diff.files import digests, paths, sizes, within, without
-from huai_client.diff.table import CandidateTable, Source
+from huai_client.diff.table import CandidateTable, SourceFile
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.state import state
@@ -42,7 +42,7 @@ ANY_NUMBER = 1 << 32
 class _LocalFile(NamedTuple):
     path: RelPath
     file: File
-    source: Source
+    source: SourceFile
     goes: bool
     """True if the plan removes its name, or gives it new content."""
 
@@ -102,6 +102,7 @@ class Matching:
                 yield path, self._reuse(self._next(removed[digest]) or by_digest[digest])
 
     def _next(self, removed: list[_LocalFile]) -> _LocalFile | None:
+        """Remove files from the list up to one with a free inode; return it, or None."""
         while removed:
             local = removed.pop()
             if local.source.candidate.inode not in self._claimed:
@@ -113,33 +114,33 @@ class Matching:
         removed: dict[_Name, list[_LocalFile]] = defaultdict(list)
         for local in self._local:
             if local.source.candidate.expected is None:
-                removed[_name(local.file)].append(local)
+                removed[_match_key(local.file)].append(local)
         if not removed:
             return
         added: dict[_Name, list[File]] = defaultdict(list)
         for file in fetches:
-            if file.size and _name(file) in removed:
-                added[_name(file)].append(file)
+            if file.size and _match_key(file) in removed:
+                added[_match_key(file)].append(file)
         for name, files in added.items():
             if len(files) == len(removed[name]) == 1 and _may_be(removed[name][0], files[0]):
                 reuse = self._reuse(removed[name][0])
                 yield files[0].path, reuse._replace(sure=files[0].digest is None)
 
     def _reuse(self, local: _LocalFile) -> Reuse:
-        """Return a source; the first user of one that goes may take over its inode."""
+        """Return a local file as a source; the first user of one that goes claims its inode."""
         inode = local.source.candidate.inode
-        names = self._names[inode] if local.goes and inode not in self._claimed else 0
+        most_links = self._names[inode] if local.goes and inode not in self._claimed else 0
         self._claimed.add(inode)
         if self._may_share:
-            names = 0 if inode in self._changing else ANY_NUMBER
-        return Reuse(local.path, local.file.mtime, names=names)
+            most_links = 0 if inode in self._changing else ANY_NUMBER
+        return Reuse(local.path, local.file.mtime, most_links=most_links)
 
 
 def twins(fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
     """Yield files to fetch that have the content of another one, which is their source."""
-    for place, first in _native.find_twins(fetches):
+    for row, first in _native.find_twins(fetches):
         source = fetches[first]
-        yield fetches[place].path, Reuse(source.path, source.mtime, twin=True)
+        yield fetches[row].path, Reuse(source.path, source.mtime, twin=True)
 
 
 def _goes(candidate: Candidate, replaced: Container[RelPath]) -> bool:
@@ -150,7 +151,7 @@ def _goes(candidate: Candidate, replaced: Container[RelPath]) -> bool:
     return isinstance(expected, File) and expected.link in replaced
 
 
-def _name(file: File) -> _Name:
+def _match_key(file: File) -> _Name:
     return basename(file.path), file.size, file.mtime
 
 
@@ -237,9 +238,11 @@ class ReuseSources:
 
 
 class _Search:
-    def __init__(self, fetches: Sequence[File], sources: dict[RelPath, Reuse], names: int) -> None:
+    def __init__(
+        self, fetches: Sequence[File], sources: dict[RelPath, Reuse], most_links: int
+    ) -> None:
         self.sources = sources
-        self._names = names
+        self._most_links = most_links
         self._fetches = fetches
 
     def missing(self) -> Sequence[File]:
@@ -254,10 +257,10 @@ class _Search:
 
         `before` returns the path before the plan renames directories.
         """
-        if not worth_looking(sum(sizes(self.missing())), commit.info.totals.entries):
+        if not search_pays_off(sum(sizes(self.missing())), commit.info.totals.entries):
             return
         missing = [file for file in self.missing() if file.digest and file.size]
-        if not worth_looking(sum(file.size for file in missing), commit.info.totals.entries):
+        if not search_pays_off(sum(file.size for file in missing), commit.info.totals.entries):
             return
         digests = {file.digest for file in missing if file.digest}
         brought = set() if tree else {*paths(self._fetches)}
@@ -265,8 +268,10 @@ class _Search:
         for file in files_with(commit.snapshot, digests):
             path = before(file.path)
             if file.digest and file.path not in brought and _has_same_stat(view, path, file):
-                names = 0 if tree else self._names
-                by_digest[file.digest] = Reuse(path, file.mtime, names, sure=not tree, tree=tree)
+                most_links = 0 if tree else self._most_links
+                by_digest[file.digest] = Reuse(
+                    path, file.mtime, most_links, sure=not tree, tree=tree
+                )
                 digests.discard(file.digest)
         self.sources.update(
             (file.path, by_digest[file.digest]) for file in missing if file.digest in by_digest
@@ -290,7 +295,7 @@ def _has_same_stat(view: View, path: RelPath, file: File) -> bool:
     return isinstance(entry, File) and (entry.size, entry.mtime) == (file.size, file.mtime)
 
 
-def worth_looking(size: int, entries: int) -> bool:
+def search_pays_off(size: int, entries: int) -> bool:
     """Return True if a transfer of `size` bytes takes longer than reading so many entries."""
     return size > 0 and (entries <= FEW_ENTRIES or size > BYTES_AN_ENTRY * entries)
 
@@ -311,5 +316,5 @@ def files_with(snapshot: Snapshot, digests: set[bytes]) -> Iterator[File]:
 
 def _holds_any(listing: Listing, digests: set[bytes]) -> bool:
     column = listing.digests
-    places = range(0, len(column), DIGEST_BYTES)
-    return any(column[place : place + DIGEST_BYTES] in digests for place in places)
+    offsets = range(0, len(column), DIGEST_BYTES)
+    return any(column[offset : offset + DIGEST_BYTES] in digests for offset in offsets)

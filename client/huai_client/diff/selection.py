@@ -135,11 +135,11 @@ def diff_selections(past: Selection, target: Selection) -> Iterator[Difference]:
     if past.rules != target.rules:
         yield from _across_filters(past, target)
         return
-    apart = _Apart()
+    split_moves = _SplitMoves()
     for difference in diff(past.snapshot, target.snapshot):
         if isinstance(difference, Moved) and _moves_whole(difference, target.rules):
             yield difference
-        elif not apart.covers(difference):
+        elif not split_moves.covers(difference):
             yield from _by_entry(difference, past, target)
 
 
@@ -147,9 +147,9 @@ def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
     """Yield first the differences of the snapshots, then those of the filters alone."""
     hidden = past.rules.modes.hides(target.rules.modes)
     reported: set[bytes] = set()
-    apart = _Apart()
+    split_moves = _SplitMoves()
     for difference in diff(past.snapshot, target.snapshot):
-        if apart.covers(difference):
+        if split_moves.covers(difference):
             continue
         if isinstance(difference, Change):
             reported.add(difference.path)
@@ -165,12 +165,14 @@ def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
                     yield change
 
 
-class _Apart:
+class _SplitMoves:
+    """The moved directories that were reported entry by entry."""
+
     def __init__(self) -> None:
         self._new: set[RelPath] = set()
 
     def covers(self, difference: Difference) -> bool:
-        """Return True if `difference` is in such a directory, whose entries were all reported."""
+        """Record a move; return True for a change in a recorded directory: it was reported."""
         if isinstance(difference, Moved):
             self._new.add(difference.new)
             return False

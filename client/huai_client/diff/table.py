@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from huai_client.tree import View
     from huai_client.tree.owners import Names
 
-Place: TypeAlias = tuple[RelPath, Entry | None, Sequence[Entry]]
+SurveyedPath: TypeAlias = tuple[RelPath, Entry | None, Sequence[Entry]]
 """A path, its expected entry, and the entries of past snapshots."""
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A candidate with a local file, and the known facts about its content."""
 
     candidate: Candidate
@@ -55,7 +55,7 @@ class CandidateTable(Sequence[Candidate]):
         table.engine.extend(candidates)
         return table
 
-    def add(self, places: Sequence[Place]) -> None:
+    def add(self, places: Sequence[SurveyedPath]) -> None:
         """Add paths to survey (`View.survey`)."""
         self.engine.add(places)
 
@@ -82,13 +82,13 @@ class CandidateTable(Sequence[Candidate]):
         return len(self.engine)
 
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, index: int) -> Candidate: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Candidate]: ...
-    def __getitem__(self, place: int | slice) -> Candidate | list[Candidate]:
-        if isinstance(place, slice):
-            return [self.engine[each] for each in range(*place.indices(len(self)))]
-        candidate: Candidate = self.engine[place]
+    def __getitem__(self, index: slice) -> list[Candidate]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | list[Candidate]:
+        if isinstance(index, slice):
+            return [self.engine[each] for each in range(*index.indices(len(self)))]
+        candidate: Candidate = self.engine[index]
         return candidate
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -98,9 +98,9 @@ class CandidateTable(Sequence[Candidate]):
         """Return those of `paths` that are candidates."""
         return {RelPath(path) for path in self.engine.having(paths)}
 
-    def sources(self, sizes: AbstractSet[int]) -> list[Source]:
+    def sources(self, sizes: AbstractSet[int]) -> list[SourceFile]:
         """Return the candidates with a local file of one of these sizes."""
-        return [Source(*each) for each in self.engine.files(sizes)]
+        return [SourceFile(*each) for each in self.engine.files(sizes)]
 
 
 def compare_path(view: "View", path: RelPath, expected: Entry | None) -> Candidate:

@@ -130,7 +130,7 @@ def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRul
 
 
 def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
-    """Return the character for a rule's action, and the text after it."""
+    """Return the character for a rule's action, and the text after it; raises `FilterError`."""
     long = _LONG.match(text)
     mark, end = (_MARK_OF[long[1]], long.end()) if long else (text[:1], 1)
     if mark not in _MARKS:

@@ -15,7 +15,7 @@ from huai_schema.paths import show
 
 
 def read_from(folder: Path) -> ReadFile:
-    """Return a function that reads files; relative names start at `folder`."""
+    """Return a function that reads files, or raises `FilterError`; names start at `folder`."""
 
     def read(name: bytes) -> bytes:
         if name == b"-":
@@ -45,7 +45,7 @@ def load_rules(
     Raises `FilterError` for a rule that names the receiver's side.
     """
     parser = Parser(read_from(folder), delete_excluded=True)
-    parser.list(map(os.fsencode, lines), place)
+    parser.filter_all(map(os.fsencode, lines), place)
     for rule in parser.rules:
         if rule.receiver:
             raise FilterError(

@@ -65,8 +65,8 @@ class Parser:
         """Read the patterns of a file, as of `--exclude-from=NAME`."""
         self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
-    def list(self, rules: Iterable[bytes], place: str) -> None:
-        """Read a list of rules; blank lines and comments (`#` or `;` in front) are skipped."""
+    def filter_all(self, rules: Iterable[bytes], place: str) -> None:
+        """Read rules as `filter` does; skip blank lines and comments (`#` or `;` in front)."""
         for number, text in enumerate(rules, 1):
             if not text.startswith((b"#", b";")) and text.strip():
                 self.filter(text, f"{place} {number}")
@@ -77,6 +77,7 @@ class Parser:
                 self._read(line, context._replace(place=f"{context.place} line {number}"))
 
     def _read(self, text: bytes, context: RuleContext) -> None:
+        """Add the rule in `text`, drop all rules (`!`), or read the file that it merges."""
         if not text:
             return
         step = read_rule(text, context, sides=self._sides)

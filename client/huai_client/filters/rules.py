@@ -50,7 +50,7 @@ class Rules:
     ) -> Self:
         """Parse lines as of rsync's `--filter`; comments and blank lines are skipped."""
         parser = Parser(read_file)
-        parser.list(lines, place)
+        parser.filter_all(lines, place)
         return cls(parser.rules)
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +104,7 @@ class Rules:
         included = self.table.reaches(entry.link, directory=False)
         return entry if included else entry._replace(link=None)
 
-    def protected(self, path: bytes, *, directory: bool) -> bool:
+    def protects(self, path: bytes, *, directory: bool) -> bool:
         """Return True if a rule protects the extraneous `path` from deletion."""
         return self.table.protects(path, directory=directory)
 

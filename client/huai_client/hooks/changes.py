@@ -69,7 +69,7 @@ class Changes:
         """True if the lists have possible changes of an earlier, interrupted run."""
 
     def begin(self) -> None:
-        """Load the lists that an interrupted run has left."""
+        """Begin the lists with those of an interrupted run; if not `listed`, delete old lists."""
         if not self._listed:
             shutil.rmtree(self._folder, ignore_errors=True)
             return
@@ -93,8 +93,8 @@ class Changes:
         """Return the file of a list."""
         return self._folder / kind
 
-    def planned(self, prepared: PreparedPlan) -> None:
-        """Record a plan; call it before anything is changed."""
+    def record_plan(self, prepared: PreparedPlan) -> None:
+        """Record durably what a plan may change; call it before anything is changed."""
         plan = prepared.plan
         self._new_directories.update(plan.make)
         self._moves.update({each.new: (each.old, each.old in plan.forwards) for each in plan.moves})
@@ -110,8 +110,8 @@ class Changes:
                 os.fsync(file.fileno())
             sync_folder(self._planned)
 
-    def step(self, step: str, path: RelPath) -> None:
-        """Record a change to the tree; call it after each one."""
+    def record_step(self, step: str, path: RelPath) -> None:
+        """Count and list a change to the tree; call it after each one."""
         for kind, line in self._lines_of(StepKind(step), path):
             self.counts[kind] += 1
             if self._listed:

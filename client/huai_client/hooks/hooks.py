@@ -71,26 +71,26 @@ class HookRun(NamedTuple):
     """The reason of a failure, or empty."""
 
 
-class Hooks:
+class HookRunner:
     """The hooks of one run for one module; the caller holds the module's lock."""
 
     def __init__(
         self,
         mirror: Mirror,
         began: RunRecord,
-        hear: Callable[[str, str], None],
+        on_line: Callable[[str, str], None],
         ended: Callable[[HookRun], None],
     ) -> None:
-        """Pass the run so far as `began`; `hear` gets a hook's name and each line of output."""
+        """Pass the run so far as `began`; `on_line` gets a hook's name and each line of output."""
         self._mirror = mirror
         self._hooks = mirror.config.hooks
         self._began = began
-        self._hear = hear
+        self._on_line = on_line
         self._ended = ended
         self.changes = Changes(mirror.paths.changes, listed=self._hooks.on_change is not None)
 
     def before(self) -> None:
-        """Run the hook `before`; raises `HookError` if it fails."""
+        """Begin the lists of changes, and run the hook `before`; raises `HookError` if it fails."""
         self.changes.begin()
         failure = self._run("before", {})
         if failure:
@@ -100,17 +100,20 @@ class Hooks:
             )
 
     def after(self, record: RunRecord) -> HookError | None:
-        """Run the other hooks after the run `record`; returns the first failure."""
+        """Run the other hooks after the run `record`, and delete the lists of changes.
+
+        Returns the first failure; None without one, or if failures are warnings.
+        """
         changes = self.changes
         variables = ended_variables(record, changes)
         changes.close()
         failures: list[str] = []
         if changes.any:
-            failures.append(self._failed("on_change", {**variables, **list_variables(changes)}))
+            failures.append(self._run_named("on_change", {**variables, **list_variables(changes)}))
         changes.forget()
         if record.code != ExitCode.OK:
-            failures.append(self._failed("on_failure", variables))
-        failures.append(self._failed("after", variables))
+            failures.append(self._run_named("on_failure", variables))
+        failures.append(self._run_named("after", variables))
         failed = next(filter(None, failures), "")
         if not failed or self._hooks.failure == "warn":
             return None
@@ -119,12 +122,13 @@ class Hooks:
             hint='set failure = "warn" in the table of hooks to make this a warning',
         )
 
-    def _failed(self, hook: str, variables: Mapping[str, str]) -> str:
+    def _run_named(self, hook: str, variables: Mapping[str, str]) -> str:
+        """Run a hook; return a message with its name if it failed, or an empty text."""
         failure = self._run(hook, variables)
         return f"the hook {hook} failed: {failure}" if failure else ""
 
     def _run(self, hook: str, variables: Mapping[str, str]) -> str:
-        """Run a hook, if it is set; returns why it failed, or an empty text."""
+        """Run a hook, if it is set, and report its end; return why it failed, or an empty text."""
         command = self._hooks.command(hook)
         if not command:
             return ""
@@ -134,7 +138,7 @@ class Hooks:
             command,
             environment(os.environ, own),
             seconds=seconds(self._hooks.timeout),
-            on_line=lambda line: self._hear(hook, line),
+            on_line=lambda line: self._on_line(hook, line),
         )
         self._ended(HookRun(hook, time.monotonic() - began, failure))
         return failure

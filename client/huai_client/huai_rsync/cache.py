@@ -81,7 +81,7 @@ def _path(places: ModulePlaces) -> Path:
 
 
 def entries_of(prepared: "PreparedPlan", places: ModulePlaces, *, count: bool) -> Kinds:
-    """Return the entries of the planned commit; those of a filter only with `count`, or zeros."""
+    """Return the numbers of planned entries; with a filter they are zeros unless `count`."""
     from huai_client.filters import Rules  # not needed by a poll
 
     rules = Rules.from_key(prepared.filter)
@@ -92,6 +92,7 @@ def entries_of(prepared: "PreparedPlan", places: ModulePlaces, *, count: bool) -
 
 
 def _selected(prepared: "PreparedPlan", places: ModulePlaces, rules: "Rules") -> Kinds:
+    """Count the selected entries: by the change since the cached counts, if there are any."""
     from huai_client.diff.selection import Selection, diff_selections
     from huai_client.metadata.repository import Repository
     from huai_client.state.state import load

@@ -83,7 +83,7 @@ class RsyncConsole(Console):
         self.progress.figures.total = total
 
     def planned(self, prepared: "PreparedPlan") -> None:
-        """Prepare the lines of a plan; a dry run prints them at once."""
+        """Print the heading, and prepare the lines of a plan; a dry run prints them at once."""
         self.heading()
         figures = self.progress.figures
         figures.total = prepared.extent.bytes
@@ -101,6 +101,7 @@ class RsyncConsole(Console):
         return self._step if self.style.names else None
 
     def _step(self, kind: str, path: "RelPath") -> None:
+        """Print the lines of a step, once."""
         self._print_items(self.progress.items.pop(PlanStep(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:
@@ -120,7 +121,7 @@ class RsyncConsole(Console):
             _write(b"receiving incremental file list")
 
     def close(self, entries: Kinds | None) -> None:
-        """Print the statistics."""
+        """Print and log the statistics; `entries` are the numbers of entries, if known."""
         self.heading()
         figures, style = self.progress.figures, self.style
         figures.entries = entries

@@ -42,7 +42,7 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
     """Return a new module for `request`, by the announcement of its source.
 
     Only for an existing tree: for a first copy the real rsync is faster.  Raises
-    `RsyncNeededError`.
+    `RsyncNeededError`, and records a source that is not an upstream.
     """
     if os.environ.get(DISCOVER) == "no":
         raise RsyncNeededError("no module has this destination")
@@ -54,7 +54,7 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
         url, name = _announced(request)
         find_newest(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
     except (FormatError, UpstreamError) as error:
-        refuse(request, root)
+        record_refusal(request, root)
         raise RsyncNeededError(f"no module has this destination; {error.message}") from error
     name_here = _free(name, root, config)
     dest = os.path.abspath(request.dest)
@@ -78,7 +78,7 @@ def _announced(request: RsyncRequest) -> Announcement:
     return Announcement.parse(fetch_announcement(request, _TIMEOUT_SECONDS))
 
 
-def refuse(request: RsyncRequest, root: Path) -> None:
+def record_refusal(request: RsyncRequest, root: Path) -> None:
     """Record that the source of `request` is not an upstream; best effort."""
     now = int(time.time())
     current = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
@@ -118,7 +118,7 @@ def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
     `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon does not respond.
     """
     with tempfile.TemporaryDirectory(prefix="huai-rsync-") as folder:
-        code = handover.beside(
+        code = handover.run_rsync(
             [
                 *(*request.rsync_options, "--no-motd", f"--max-size={BYTES_MAX}"),
                 *(f"--timeout={timeout}", *_contimeout(request, timeout)),

@@ -79,7 +79,7 @@ def is_content(source: Source, urls: Iterable[str]) -> bool:
 def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
     """Return the content URLs of a module; None if this client does not know them."""
     if module.content_urls or state.applied is None:
-        return tuple(each.url for each in module.content_places) or None
+        return tuple(each.url for each in module.ranked_urls) or None
     memory = recall(places, state.applied)
     return memory.sources if memory else _recorded(places.repository, state.applied)
 

@@ -65,8 +65,11 @@ def _hiding(arguments: Sequence[str]) -> Sequence[str]:
     return arguments if serves or not copies or HIDE in arguments else [HIDE, *arguments]
 
 
-def beside(arguments: Sequence[str], *, silent: bool = False) -> int:
-    """Run the real rsync as a child process, and return its exit code; `silent`: no output."""
+def run_rsync(arguments: Sequence[str], *, silent: bool = False) -> int:
+    """Run the real rsync in a child process, `silent` or not; return its exit code.
+
+    Raises `NoRsyncError`.
+    """
     if not _programs():
         raise NoRsyncError("rsync is missing on PATH", hint="install rsync")
     sys.stdout.flush()
@@ -88,6 +91,7 @@ def _silence() -> None:
 
 
 def _programs() -> list[str]:
+    """Return each rsync on PATH except this program."""
     own = os.path.realpath(sys.argv[0])
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     programs = [shutil.which("rsync", path=folder) for folder in folders if folder]

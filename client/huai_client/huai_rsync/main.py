@@ -29,7 +29,7 @@ class _NeverError(Exception):
 
 
 def main() -> None:
-    """Run the program."""
+    """Run the program; end with rsync's exit code, and its message after a failure."""
     output = Output()
     code = conclude(
         "huai-rsync",
@@ -67,7 +67,7 @@ def _about(arguments: Sequence[str]) -> ExitCode:
     """Print the real rsync's output first: scripts read its first lines."""
     from importlib.metadata import version
 
-    code = handover.beside(arguments)
+    code = handover.run_rsync(arguments)
     sys.stdout.write(
         f"\nThis is huai-rsync, of huai {version('huai')}, in place of rsync: see huai-rsync(1).\n"
     )

@@ -103,7 +103,7 @@ _REMOTE = re.compile(r"[^/]*:")
 
 
 def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
-    """Parse a command line, without the program's name."""
+    """Parse a command line, without the program's name; `Passthrough`: for the real rsync."""
     reading = _Reading()
     try:
         for word in words(arguments):

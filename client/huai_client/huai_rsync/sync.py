@@ -67,7 +67,10 @@ def sync(request: RsyncRequest, root: Path) -> ExitCode:
 
 
 def _first(target: "_Target") -> ExitCode:
-    """Run the first sync of a discovered module; rsync can take over until it changes anything."""
+    """Run the first sync of a discovered module; rsync can take over until it changes anything.
+
+    A module that is not in client.toml after that leaves no files.
+    """
     try:
         return target.sync()
     except HuaiError as error:
@@ -80,6 +83,7 @@ def _first(target: "_Target") -> ExitCode:
 
 
 def _target(request: RsyncRequest, root: Path) -> "_Target":
+    """Return the configured module of the destination, or a discovered one."""
     config = load(root)
     configured = module_at(config, request.dest)
     if configured is not None:
@@ -108,7 +112,7 @@ class _Target:
         return module_places(self.root, self.name)
 
     def sync(self) -> ExitCode:
-        """Carry out the request, and print as rsync does."""
+        """Carry out the request, print as rsync does, and record it; raises `RsyncNeededError`."""
         request, module = self.request, self.module
         state = states.load(self.places.state)
         urls = known_urls(module, self.places, state)
@@ -159,7 +163,7 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Return True if the whole tree has to be compared again, which rsync does each time."""
+        """Return True if the last comparison of the whole tree is older than `COMPARE` allows."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
             seconds = durations.parse(span)
@@ -189,10 +193,10 @@ class _Target:
         return run.sync(options, wait=0)
 
     def _approve(self, prepared: "PreparedPlan") -> None:
-        """Compare a plan with the request and the upstream; raises `RsyncNeededError`."""
+        """Check a plan (`RsyncNeededError`), add a new module to client.toml, and cache values."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
-        own = tuple(each.url for each in self.module.content_places)
+        own = tuple(each.url for each in self.module.ranked_urls)
         self._check_source(own or urls)
         self._check_age(commit.time)
         check_numbers(self.request, prepared.plan)
@@ -211,12 +215,13 @@ class _Target:
         remember(self.places, Memory(commit.id, urls, entries, compared))
 
     def _check_source(self, urls: tuple[str, ...]) -> None:
+        """Raise `RsyncNeededError` if the source is not in `urls`; record that for a new module."""
         if is_content(self.request.source, urls):
             return
         if self.is_new:
-            from huai_client.huai_rsync.discovery import refuse
+            from huai_client.huai_rsync.discovery import record_refusal
 
-            refuse(self.request, self.root)
+            record_refusal(self.request, self.root)
         listed = ", ".join(urls) or "none"
         raise RsyncNeededError(
             f"{self.request.source} is not one of the module's content URLs ({listed})"

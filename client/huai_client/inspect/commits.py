@@ -64,7 +64,10 @@ class Commits:
         return Pair(self.find(old or APPLIED), self.find(new or NEWEST))
 
     def find(self, name: str) -> Commit:
-        """Return the commit with this serial or id prefix, or `applied`, `previous`, `newest`."""
+        """Return a commit by serial, id prefix or `applied`, `previous`, `newest`.
+
+        Raises `UnknownCommitError`.
+        """
         commits = {commit.id: commit for commit in (*self.line, self.newest)}
         if name == APPLIED:
             return self.applied

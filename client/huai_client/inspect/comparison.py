@@ -110,7 +110,7 @@ def _step(change: Change) -> SnapshotChange:
 
 
 def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
-    """Return the digests of files that were removed at one path and added at another."""
+    """Return the digests of files that were removed and added; none if there are too many."""
     removed: set[bytes | None] = set()
     added: set[bytes | None] = set()
     for difference in _differences(old, new):
@@ -197,7 +197,10 @@ class Event(NamedTuple):
 
 
 def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
-    """Yield each commit of `commits` (newest first) that changed the entry at `path`."""
+    """Yield each commit of `commits` (newest first) that changed `path`, followed through moves.
+
+    The last event is the oldest commit, if it has the entry.
+    """
     for newer, older in pairwise(commits):
         step = _between(older, newer, path)
         if step is not None:
@@ -210,7 +213,7 @@ def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
 
 
 def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:
-    """Return the change of `path`; all changes are read only for an addition or removal."""
+    """Return the change of `path`, or None; reads all changes for an addition or removal only."""
     if older.snapshot.tree == newer.snapshot.tree:
         return None
     old, new = older.snapshot.entry(path), newer.snapshot.entry(path)

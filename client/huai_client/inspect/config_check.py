@@ -35,20 +35,20 @@ _SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
-    """Call `check_config`, if client.toml has changed since the last successful check."""
-    place = module_places(root, name).checked
+    """Call `check_config` if the module's table has changed since the last success; record that."""
+    mark = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
     # Not by hashlib: importing it takes longer than everything else here.
     text = repr((config.module(name), dests)).encode("utf-8", "replace")
     digest = _native.Blake3(text).digest()
     with suppress(OSError):
-        if place.read_bytes() == digest:
+        if mark.read_bytes() == digest:
             return
     check_config(config, name, root)
     with suppress(OSError):  # then the next run checks again
-        place.parents[1].mkdir(mode=0o700, exist_ok=True)
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        place.write_bytes(digest)
+        mark.parents[1].mkdir(mode=0o700, exist_ok=True)
+        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        mark.write_bytes(digest)
 
 
 def check_config(config: ClientConfig, name: str, root: Path) -> None:
@@ -154,7 +154,7 @@ def _check_http(text: str) -> None:
 
 
 def _check_no_scheme(text: str) -> None:
-    """Accept a path, or an address as of ssh; a plain host needs http://."""
+    """Raise `ConfigError` for text without a scheme, except for a path or an address of ssh."""
     if text.startswith("/"):
         return
     host = _HOST_PORT.fullmatch(text)
@@ -261,7 +261,7 @@ def _check_transfer(place: str, module: Module) -> None:
         from huai_client.transfer.urls import own_urls
 
         with _key(place, "content_urls"):
-            own_urls(module.content_places)
+            own_urls(module.ranked_urls)
     if module.allow_networks:
         with _key(place, "allow_networks"):
             check_networks(module.allow_networks)

@@ -36,7 +36,7 @@ def entry_words(entry: Entry) -> str:
 
 
 def entry_values(entry: Entry | None) -> dict[str, object] | None:
-    """Return the values for JSON: times in nanoseconds, the mode as a number."""
+    """Return the values for JSON: times in nanoseconds, the mode as a number; None for no entry."""
     if entry is None:
         return None
     values: dict[str, object] = {

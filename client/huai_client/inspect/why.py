@@ -27,7 +27,7 @@ from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import HELD
 from huai_client.tree import PathError, View
-from huai_client.verify.summary import Times, times_of
+from huai_client.verify.summary import PartTimes, times_of
 from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -51,7 +51,7 @@ class Preview(NamedTuple):
 
 
 def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
-    """Make a plan and search it for `path`; a failure becomes a `refusal`."""
+    """Predict what the next sync does to `path`, by its plan; a failure becomes a `refusal`."""
     newest = commits.newest
     if commits.state.held:
         return Preview(newest, refusal=HELD)
@@ -189,7 +189,7 @@ class Reasons(NamedTuple):
     until: int
     """The time of that deletion, seconds since the epoch."""
     local: LocalStatus
-    verified: Times | None
+    verified: PartTimes | None
     """The times at which `verify` last compared the part with the path, if it did."""
     next_sync: Preview
 
@@ -226,7 +226,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         entry=entry,
         brought=next(path_events(path, commits.line), None),
         filtered=Filtered(
-            rules.why(path, directory=directory), rules.protected(path, directory=directory)
+            rules.why(path, directory=directory), rules.protects(path, directory=directory)
         )
         if rules
         else None,

@@ -36,7 +36,7 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
         yield "delayed", f"to be deleted since {since}, until {until}"
     if reasons.verified is not None:
         times = reasons.verified
-        by, content = _looked_words(times.metadata), _looked_words(times.content)
+        by, content = _verified_words(times.metadata), _verified_words(times.content)
         yield "verified", f"with {show(times.part)}: attributes {by}, content {content}"
     for line in _next_words(reasons.next_sync, reasons.local.status):
         yield "next sync", line
@@ -94,7 +94,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
     }
 
 
-def _looked_words(time: int) -> str:
+def _verified_words(time: int) -> str:
     """Return the text for a time of `state.verification`."""
     if time > 0:
         return moment(time)

@@ -41,7 +41,10 @@ class BlockIndices:
         """The URL of the module's content, as the last server that sent an index states it."""
 
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
-        """Return the index of the file of `size` bytes with this digest, if there is one."""
+        """Fetch the index of the file of `size` bytes with this digest; None if it is missing.
+
+        Why it is not usable is reported; `content_url` is set.
+        """
         try:
             return self._metadata.first_found(lambda url: self._fetch(url, size, digest))
         except (UpstreamError, FormatError) as error:
@@ -50,17 +53,17 @@ class BlockIndices:
 
     def _fetch(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
         name = digest.hex()
-        place = f"blocks/{name[:2]}/{name}"
+        path = f"blocks/{name[:2]}/{name}"
         limit = BlockIndex.length(size)
         if is_http(url.url):
-            data = self._fetch_http(url, place, limit)
+            data = self._fetch_http(url, path, limit)
         else:
-            data = _read(os.path.join(url.url.removeprefix("file://"), place), limit)
+            data = _read(os.path.join(url.url.removeprefix("file://"), path), limit)
         return None if data is None else BlockIndex.decode(data, size, digest)
 
-    def _fetch_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
+    def _fetch_http(self, url: MetadataUrl, path: str, limit: int) -> bytes | None:
         try:
-            with self._files.get(url, place) as response:
+            with self._files.get(url, path) as response:
                 self.content_url = content_url(response.url, response.link)
                 return response.read_all(limit + 1)
         except NotServedError:

@@ -62,7 +62,10 @@ def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[CommitEvent | 
 
 
 def read_messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield name and data of each message (HTML, section 9.2); both are empty for a comment."""
+    """Yield name and data of each message (HTML, section 9.2); both are empty for a comment.
+
+    Raises `UpstreamError` for a message that is too long.
+    """
     rest, name, data = b"", b"", b""
     while piece := read():
         *lines, rest = (rest + piece).split(b"\n")

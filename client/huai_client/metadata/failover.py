@@ -101,7 +101,7 @@ class Failover:
         self.newest = newest
 
     def take_newest(self, url: MetadataUrl) -> Newest | None:
-        """Return the commit remembered from `url`, once: a later fetch has to request it again."""
+        """Return the commit remembered from `url`, and forget it; None without one."""
         if url != self._answered:
             return None
         newest, self.newest = self.newest, None
@@ -152,7 +152,7 @@ class Failover:
         return self._retry(try_all, failures)
 
     def _retry(self, try_all: Callable[[], T], failures: dict[MetadataUrl, Failure]) -> T:
-        """Return the result of `try_all`, repeated while all URLs fail for now."""
+        """Return the result of `try_all`, with retries; raises the failure of the first URL."""
 
         def pause(seconds: float) -> None:
             if seconds >= _REPORTED_PAUSE:
@@ -178,7 +178,7 @@ class Failover:
         is_behind: Callable[[T], bool],
         failures: dict[MetadataUrl, Failure],
     ) -> list[T]:
-        """Try each URL once, until a response is not behind; empty if all fail."""
+        """Try each URL once, until a response is not behind; empty if all fail; `BehindError`."""
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():
             try:
@@ -212,6 +212,7 @@ class Failover:
         return sorted(by_failures, key=lambda url: url != self._answered)
 
     def _failed(self, url: MetadataUrl, error: Failure) -> None:
+        """Record a temporary failure of the service; report the failure of one of several URLs."""
         # An incomplete copy does not concern other modules of its service, and is soon complete.
         if isinstance(error, UpstreamDownError) and not isinstance(error, IncompleteCopyError):
             self._health.failed(url.service, error.message, seconds=error.retry_after)

@@ -31,7 +31,7 @@ class GitFetch:
         self._work = Work(WORK_BYTES, local.deadline)
 
     def complete(self) -> tuple[Path, ...]:
-        """Fetch the commit, and return the new packs."""
+        """Fetch the commit, and return the new packs; they are removed if it is not complete."""
         local, commit = self._local, self._newest.commit
         if commit in local.complete or commit in local.older:
             return ()

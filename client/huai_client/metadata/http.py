@@ -140,7 +140,7 @@ class MetadataUrl(NamedTuple):
         return MetadataUrl(without_login(url), self.tls, self.configured or self.url)
 
     def __str__(self) -> str:
-        """Return the URL with its password masked."""
+        """Return the URL for messages: `masked`."""
         return masked(self.url)
 
 
@@ -283,7 +283,7 @@ def _as_upstream_errors(metadata: MetadataUrl) -> Iterator[None]:
 
 
 def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
-    """Return libcurl's request; the login is never sent to a redirect target."""
+    """Return libcurl's request, with the login for its URL; `ValueError` if that is not of HTTP."""
     from huai_client.metadata.curl.exchange import CurlRequest  # loads libcurl
 
     headers = {}
@@ -307,7 +307,7 @@ def basic_auth(login: bytes) -> str:
 
 
 def netrc_login(url: str) -> bytes:
-    """Return USER:PASSWORD for the host, from the file of NETRC or ~/.netrc; empty if missing."""
+    """Return USER:PASSWORD for the host, by NETRC or ~/.netrc, or empty; raises `UpstreamError`."""
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if not os.path.isfile(path):
         return b""

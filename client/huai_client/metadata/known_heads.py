@@ -37,7 +37,7 @@ class KnownHeads:
         self._lasts = lasts
 
     def get(self, url: str) -> KnownHead | None:
-        """Return the remembered head of the repository at `url`."""
+        """Return the remembered head of the repository at `url`, or None."""
         return self._read().get(url)
 
     def set(self, url: str, head: KnownHead) -> None:

@@ -122,7 +122,7 @@ class Repository:
             self.start_over()
 
     def borrow(self, other: Path, commit: str) -> None:
-        """Read the objects of the repository at `other` too; `commit` is one of its commits."""
+        """Read the objects of the repository at `other`, too; keep its `commit` alone (`keep`)."""
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
         self.keep([commit])
@@ -136,7 +136,7 @@ class Repository:
         self._basis = blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
     def refuse(self, commit: str, error: UntrustedError | FormatError | TooLargeError) -> None:
-        """Withdraw, and do not fetch `commit` again for a day."""
+        """Remove what was fetched (`withdraw`), and do not fetch `commit` again for a day."""
         if self._arrived and commit in self._sources:
             self._remember(f"{self._sources[commit]} {self._basis}", commit, error)
         self.withdraw()
@@ -161,7 +161,7 @@ class Repository:
         self._arrived.clear()
 
     def start_over(self) -> None:
-        """Remove everything, and create an empty repository."""
+        """Remove everything, and create an empty repository; raises `StoreError`."""
         self._arrived.clear()
         self.packs.forget()
         try:
@@ -212,6 +212,7 @@ class Repository:
         return self._judge(newest.commit, judge)._replace(relay_urls=urls)
 
     def _judge(self, commit: str, judge: Judge) -> Commit:
+        """Return a commit if `judge` accepts it; otherwise remove it and raise the error."""
         try:
             judge(commit, self.read(bytes.fromhex(commit), "commit"), self)
         except (UntrustedError, FormatError) as error:
@@ -223,7 +224,7 @@ class Repository:
         return self.commit(commit)
 
     def _fetch(self, newest: Newest, deadline: Deadline) -> None:
-        """Fetch a commit, and set `_FETCHED` to it."""
+        """Fetch a commit, set `_FETCHED` to it, and note its packs until they are accepted."""
         try:
             former = self.fetched
             try:
@@ -250,6 +251,7 @@ class Repository:
         (self._path / REFUSED).unlink(missing_ok=True)
 
     def _fetcher(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
+        """Return what fetches `newest`; raises the error of a commit that was refused before."""
         url = newest.url
         for address in (url.address, f"{url.address} {self._basis}"):
             refused_head = self._refused.get(address)
@@ -302,7 +304,7 @@ class Repository:
         return item is not None and item.kind == "commit"
 
     def keep(self, commits: Iterable[str]) -> None:
-        """Make refs for exactly these commits, which the next fetch then builds on."""
+        """Make refs for exactly these commits, which the next fetch builds on; drop leftovers."""
         names = set(commits)
         drop_unfinished(self._path)
         try:
@@ -316,7 +318,7 @@ class Repository:
             raise self._unwritable(error) from error
 
     def keep_history(self, commit: str | None, most: int) -> None:
-        """Keep a commit that was applied, next to the last `most` such commits."""
+        """Add `commit`, if given and new, to the commits applied before; keep the newest `most`."""
         try:
             refs = self._history_refs()
             newest = self._refs()[refs[-1]] if refs else None
@@ -340,7 +342,7 @@ class Repository:
 
     @property
     def fetched(self) -> str | None:
-        """The newest commit that was fetched, whether it was applied or not."""
+        """The newest commit that was fetched, applied or not; None before the first fetch."""
         return self._refs().get(_FETCHED)
 
     @property
@@ -406,7 +408,7 @@ class Repository:
         self.packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
-        """Write one pack of all objects of kept and earlier commits."""
+        """Write a pack of kept and earlier commits; drop the other refs; list them as shallow."""
         for name in (_FETCHED, _PARTLY):
             self._names.delete(name)
         # Oldest first: a delta against an older object stays one.

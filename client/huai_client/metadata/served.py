@@ -68,7 +68,7 @@ def suggest_module(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECON
 
 
 def url_warning(mirror: Mirror) -> str:
-    """Return a warning about the first URL of a module, after one short request; empty if fine."""
+    """Return a warning about the first URL of a module, after short requests; empty if fine."""
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
 

@@ -45,7 +45,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 def load_trusted(path: Path) -> TrustedKeys | None:
-    """Return the keys, or None if no keys are accepted yet."""
+    """Return the keys, or None if none are accepted yet; raises `StateError`."""
     data = read_file(path)
     if data is None:
         return None
@@ -110,7 +110,7 @@ class Signatures:
         return self._anchors, self._former
 
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
-        """Verify the signatures of a commit; `UntrustedError` if it must not be accepted.
+        """Verify the signatures of a commit, and remember the result; `UntrustedError` if refused.
 
         `data` is the commit, `objects` reads its tree and keys.  `FormatError` if it is not a
         commit.
@@ -136,7 +136,10 @@ class Signatures:
         self._verdicts[commit] = _Verdict(promise, head.tree, head.time, trusted)
 
     def check(self, commit: str, descriptor: Descriptor) -> None:
-        """Compare the promise of a signed commit with its descriptor and with the clock."""
+        """Compare the promise of a signed commit with its descriptor and the clock.
+
+        Raises `UntrustedError` or `ExpiredError`.
+        """
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
@@ -157,7 +160,7 @@ class Signatures:
             raise ExpiredError(over, hint="ask the upstream's administrator")
 
     def prove(self, commit: str, hashes: Path, objects: ObjectReader) -> None:
-        """Compare the listing of a signed commit with the signed hash; `hashes`: of `objects`."""
+        """Raise `UntrustedError` if a listing has not the signed hash; `hashes` is a cache file."""
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
@@ -170,7 +173,7 @@ class Signatures:
             ) from None
 
     def keep(self, commit: str) -> None:
-        """Record the trusted keys, now that a commit is accepted."""
+        """Record the trusted keys of `commit` in their file, now that it is accepted."""
         verdict = self._verdicts.get(commit)
         if verdict is not None and verdict.trusted != self._former:
             save_trusted(self._path, verdict.trusted)

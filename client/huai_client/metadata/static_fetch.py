@@ -60,6 +60,7 @@ class Files:
             yield self._response(url, path, stack)
 
     def _response(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
+        """Request `path`, first at the last redirect target of `url`, and remember the target."""
         target = self._targets.pop(url, None)
         if target is not None:
             try:
@@ -140,6 +141,7 @@ class StaticFetch:
             raise IncompleteCopyError(error.message) from error
 
     def _complete(self) -> tuple[Path, ...]:
+        """Fetch the cheapest way; if its packs are wrong, the way from nothing."""
         local, commit = self._local, self.newest.commit
         if commit in local.complete or commit in local.older:
             return ()
@@ -159,7 +161,10 @@ class StaticFetch:
         return tuple(self._packs)
 
     def _find_way(self, have: dict[int, str]) -> list[_Hop]:
-        """Return the cheapest way from the commits in `have`, by serial, or from nothing."""
+        """Return the cheapest way from the commits in `have`, by serial, or from nothing.
+
+        Fetches the lists that it needs; raises `FormatError` without a way.
+        """
         static = self._static
         if have:
             static = self._add_lists(
@@ -184,7 +189,7 @@ class StaticFetch:
             entry = next((each for each in static.lists if each.first <= serial <= each.last), None)
             if entry is None or enough(static):
                 break
-            fetched = self._list(entry.file)
+            fetched = self._fetch_list(entry.file)
             # The newest commit stays the first, and the head takes precedence for a serial.
             commits = {**static.commits, **fetched.commits, **static.commits}
             lists = tuple(each for each in static.lists if each != entry)
@@ -198,7 +203,7 @@ class StaticFetch:
         local = self._local
         older = local.heads(local.older)
         for hop in way:
-            head, pack = self._step(hop, {each.tree for each in bases.values()})
+            head, pack = self._fetch_step(hop, {each.tree for each in bases.values()})
             if pack:
                 self._packs.append(pack)
             bases = {**bases, hop.commit: head}
@@ -206,13 +211,13 @@ class StaticFetch:
             if hop != way[-1]:
                 self._on_step(hop.commit)
 
-    def _step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitHead, Path | None]:
+    def _fetch_step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitHead, Path | None]:
         local = self._local
         with IncomingPack(local.path / "objects" / "pack") as pack:
             self._read(hop.file, hop.file.pack, pack.write)
             return local.install(pack, hop.commit, trees, self._work)
 
-    def _list(self, file: StaticFile) -> Static:
+    def _fetch_list(self, file: StaticFile) -> Static:
         parts: list[bytes] = []
         if file.size > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", f"{self._url}/{FOLDER}")

@@ -47,7 +47,7 @@ from huai_client.plan.planner import (
     with_directories,
 )
 from huai_client.plan.prepared import PreparedPlan, restricted, summarize
-from huai_client.plan.profiles import profiles, volatile_files
+from huai_client.plan.profiles import list_volatile_rules, profiles
 from huai_client.plan.protect import Protection, Undeletable, drop_protected, may_move
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
@@ -101,6 +101,7 @@ class PlanBuilder:
         """Return a plan that brings the tree from the commits in `state` to `commit`.
 
         `rules` replace the configured filter and modes.
+        Raises if DEST seems unmounted, or a limit on deletions is exceeded.
         """
         applied, attempted = self._past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
@@ -131,7 +132,10 @@ class PlanBuilder:
         return self._build(diff, goal, view, delays=False, sure=False)
 
     def due(self, view: View, commit: Commit, state: State) -> PreparedPlan:
-        """Return a plan that makes the due delayed deletions; `commit` is the applied one."""
+        """Return a plan of the delayed deletions that are due; raises as `update`.
+
+        `commit` is the applied one.
+        """
         goal = self._applied_goal(commit, state)
         check_destination(view, [goal.selection])
         return self._build(NO_CHANGES, goal, view, delays=True, sure=True)
@@ -314,14 +318,14 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
     Raises `ConfigError` for a profile that does not exist.
     """
     upstream = usable_rules(commit.descriptor.publish)
-    volatile = volatile_files(module, commit.descriptor)
+    volatile = list_volatile_rules(module, commit.descriptor)
     return PublishOrder(commit.snapshot, profiles(), _own_rules(module), upstream, volatile)
 
 
 def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
     """Return the order by client.toml and the known profiles, without the upstream's rules."""
     silent = commit.descriptor._replace(publish=())
-    volatile = volatile_files(module, silent)
+    volatile = list_volatile_rules(module, silent)
     return PublishOrder(commit.snapshot, profiles(), _own_rules(module), (), volatile)
 
 

@@ -101,7 +101,7 @@ def allowed_deletions(limit: str, entries: int) -> int:
 
 
 def parse_limit(limit: str) -> tuple[int, bool]:
-    """Return a limit as a number, and True if it is a share, in percent."""
+    """Return a limit as a number, and True if it is a percentage; raises `DeleteLimitError`."""
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
@@ -143,7 +143,7 @@ def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
 
 
 def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
-    """Parse the limits of one run, each written as DIRECTORY=LIMIT."""
+    """Parse the limits of one run, each DIRECTORY=LIMIT; raises `DeleteLimitError`."""
     exceptions: dict[str, str | int] = {}
     for text in texts:
         directory, equals, limit = text.rpartition("=")

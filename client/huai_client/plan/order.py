@@ -44,10 +44,10 @@ class Matcher(Generic[T]):
         (first,) = self._engine.first([path], symlink=symlink)
         return None if first is None else self._values[first]
 
-    def places(self, files: Sequence[File]) -> list[int]:
+    def find_positions(self, files: Sequence[File]) -> list[int]:
         """Return the indices of the `files` that any pattern matches."""
         matches = self._engine.first(files, symlink=False)
-        return [place for place, first in enumerate(matches) if first is not None]
+        return [position for position, first in enumerate(matches) if first is not None]
 
 
 def row(pattern: Pattern) -> tuple[list[bytes], bool]:
@@ -153,7 +153,7 @@ class PublishOrder(Territory):
 
     def volatile_files(self, files: Sequence[File]) -> Sequence[File]:
         """Return the `files` that change without a commit."""
-        return chosen(files, self._volatile.places(files))
+        return chosen(files, self._volatile.find_positions(files))
 
     def deletes_at_once(self, item: Remove) -> bool:
         """Return True for a deletion that is never delayed: that of a pointer."""

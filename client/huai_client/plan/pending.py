@@ -146,7 +146,7 @@ def find_emptied_directories(vanished: Iterable[DelayedDeletion], tree: TreeRead
 def _later(
     delayed: dict[RelPath, DelayedDeletion], policy: DelayPolicy
 ) -> dict[RelPath, DelayedDeletion]:
-    """Return the deletions that are not due, and those of the directories above them."""
+    """Return what stays delayed: at most `MOST` deletions, not due, and directories above them."""
     fresh = [each for each in delayed.values() if not _is_due(each, policy)]
     if len(fresh) > MOST:
         fresh = sorted(fresh, key=lambda each: each.since or policy.now)[-MOST:]

@@ -149,7 +149,7 @@ def restricted(plan: Plan, rules: Rules) -> Plan:
         removals=[],
         directories=[each for each in plan.directories if rules.includes(each)],
         reuses={
-            path: reuse._replace(names=0)  # none takes over an inode: its old name stays
+            path: reuse._replace(most_links=0)  # none takes over an inode: its old name stays
             for path, reuse in plan.reuses.items()
             if path in brought and (not reuse.twin or reuse.source in brought)
         },

@@ -11,8 +11,9 @@ paths of `protect`, these are written if the upstream has them.  Rule: as in rsy
 only to paths that the upstream does not have; below a directory that stays by a rule everything
 stays.
 
-`Holding` reads the names in directories of the tree, each directory at most once.  Rule: the
-planner sees only the comparison, so a path that is left out of it cannot be part of any operation.
+`ProtectedContents` reads the names in directories of the tree, each directory at most once.  Rule:
+the planner sees only the comparison, so a path that is left out of it cannot be part of any
+operation.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -106,13 +107,13 @@ class Undeletable(Keeper):
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
         """Return True if `path` stays if the upstream does not have it."""
-        return self.rules.protected(path, directory=directory)
+        return self.rules.protects(path, directory=directory)
 
     def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
         """Return the comparison without deletions of paths that stay and of those above."""
         if not self:
             return diff
-        holding = Holding(tree, self)
+        contents = ProtectedContents(tree, self)
         subtrees: set[RelPath] = set()
         stay: set[RelPath] = set()
         deletions = [each for each in diff.candidates if each.expected is None]
@@ -122,20 +123,20 @@ class Undeletable(Keeper):
             if inside or self.covers(path, directory=directory):
                 subtrees.add(path)
                 stay.add(path)
-            elif directory and holding.contains_protected(path):
+            elif directory and contents.contains_protected(path):
                 stay.add(path)
         candidates = [each for each in diff.candidates if each.path not in stay]
         return diff._replace(candidates=candidates)
 
 
-class Holding:
+class ProtectedContents:
     """The directories of one tree that hold a protected path, as first read."""
 
     def __init__(self, tree: TreeReader, protection: Keeper) -> None:
         self._tree = tree
         self._protection = protection
         self._walked: set[RelPath] = set()
-        self._holders: set[RelPath] = set()
+        self._containing: set[RelPath] = set()
 
     def contains_protected(self, path: RelPath) -> bool:
         """Return True if anything below the directory `path` is protected, or cannot be read."""
@@ -145,10 +146,10 @@ class Holding:
                 folder = pending.pop()
                 protected, folders = self._split(folder)
                 if protected:
-                    self._holders.update((folder, *ancestors(folder)))
+                    self._containing.update((folder, *ancestors(folder)))
                 pending += folders
             self._walked.add(path)
-        return path in self._holders
+        return path in self._containing
 
     def contains_directly(self, path: RelPath) -> bool:
         """Return True if the directory `path` itself contains a protected name."""
@@ -177,13 +178,13 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
     """
     if not protection:
         return diff
-    holding = Holding(tree, protection)
+    contents = ProtectedContents(tree, protection)
     left_out: set[RelPath] = set()
     candidates: list[Candidate] = []
     for candidate in sorted(diff.candidates, key=lambda each: path_order(each.path)):
         goes = isinstance(candidate.have, Directory)
         goes = goes and not isinstance(candidate.expected, Directory)
-        holds = goes and holding.contains_protected(candidate.path)
+        holds = goes and contents.contains_protected(candidate.path)
         if holds or protection.covers_candidate(candidate):
             left_out.add(candidate.path)
         else:
@@ -191,7 +192,7 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
     extraneous = [
         path
         for path in diff.extraneous
-        if not protection.may_cover(path) and not _holds_protected(path, tree, holding)
+        if not protection.may_cover(path) and not _contains_protected(path, tree, contents)
     ]
     detached = [_detach(each, protection, left_out) for each in candidates]
     return diff._replace(candidates=detached, extraneous=extraneous)
@@ -201,14 +202,15 @@ def may_move(
     protection: Protection, undeletable: Undeletable, tree: TreeReader
 ) -> Callable[[RelPath, RelPath], bool]:
     """Return a function that permits the rename of a directory: (old path, new path)."""
-    holding, staying = Holding(tree, protection), Holding(tree, undeletable)
+    contents = ProtectedContents(tree, protection)
+    staying_contents = ProtectedContents(tree, undeletable)
 
     def may_rename(old: RelPath, new: RelPath) -> bool:
-        if undeletable and (undeletable.may_cover(old) or staying.contains_protected(old)):
+        if undeletable and (undeletable.may_cover(old) or staying_contents.contains_protected(old)):
             return False
         if not protection:
             return True
-        return protection.same_protection(old, new) and not holding.contains_protected(old)
+        return protection.same_protection(old, new) and not contents.contains_protected(old)
 
     return may_rename
 
@@ -221,23 +223,23 @@ def without_expected(
     These are the protected paths, extraneous directories that hold one, and the times of
     directories that directly contain one: they change whenever the administrator writes it.
     """
-    holding = Holding(tree, protection)
+    contents = ProtectedContents(tree, protection)
 
     def is_explained(difference: Difference) -> bool:
         path = difference.path
         if protection.may_cover(path):
             return True
         if difference.kind is Kind.EXTRANEOUS:
-            return _holds_protected(path, tree, holding)
+            return _contains_protected(path, tree, contents)
         only_times = difference.kind is Kind.DIFFERS and difference.attributes == _TIMES
-        return only_times and is_directory(tree, path) and holding.contains_directly(path)
+        return only_times and is_directory(tree, path) and contents.contains_directly(path)
 
     return (each for each in differences if not protection or not is_explained(each))
 
 
-def _holds_protected(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
+def _contains_protected(path: RelPath, tree: TreeReader, contents: ProtectedContents) -> bool:
     """Return True if `path` is a directory that holds a protected path."""
-    return is_directory(tree, path) and holding.contains_protected(path)
+    return is_directory(tree, path) and contents.contains_protected(path)
 
 
 def _detach(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:

@@ -148,7 +148,7 @@ class Withholding:
         return self._hold(site)
 
     def removes(self, item: Remove) -> bool:
-        """Return True if a deletion may be made; call it deepest first."""
+        """Return True if a deletion may be made; if not, it waits.  Call it deepest first."""
         if self.nothing:
             return True
         path = item.path
@@ -174,12 +174,13 @@ class Withholding:
         return parent(path) in self._folders
 
     def _hold(self, path: RelPath, *, symlink: bool = False) -> bool:
+        """Record that `path` is held back; return False."""
         self.withheld.add(path)
         self.fail(path, symlink=symlink)
         return False
 
     def foresee(self, plan: Plan) -> None:
-        """Find the paths of `plan` that have to wait for the failures so far.
+        """Record the paths of `plan` that have to wait for the failures so far.
 
         Call it before the first operation: moves and deletions that make way come before the
         publications that they depend on.
@@ -209,7 +210,7 @@ def by_site(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
 
 
 def withhold(plan: Plan, withholding: Withholding) -> Plan:
-    """Return the part of `plan` that may be executed after the failures so far."""
+    """Return the part of `plan` that may be executed after the failures so far; record the rest."""
     if withholding.nothing:
         return plan
     withholding.foresee(plan)

@@ -111,7 +111,7 @@ def _not_clear_signed(path: Path) -> str:
 
 
 def _symlink_out(changed: Changed, view: RepositoryView) -> str:
-    """Return an error for a pointer that leads out of its directory, so past the proof."""
+    """Return an error for a pointer that leads out of its directory, past the proof; or empty."""
     for path in sorted(changed.pointers - view.keys()):
         entry = changed.entries[path]
         if isinstance(entry, Symlink) and (b"/" in entry.target or entry.target == b".."):

@@ -73,7 +73,7 @@ class Prover:
         commit: Commit,
         on_line: Callable[[str], None],
     ) -> str:
-        """Return why `changed` is refused, or an empty text."""
+        """Run gpgv, or the command in a folder made for it; return why it refuses, or nothing."""
         proof = self._proofs[changed.repository.profile]
         if proof.keyrings:
             signed = profiles()[changed.repository.profile].signed

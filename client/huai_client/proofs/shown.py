@@ -81,13 +81,13 @@ def _without_payload(
         some = entries[begin : begin + _STEP]
         names = [each.path for each in some] if symlink else [*paths(some)]
         stages = order.stages_of([(path, symlink) for path in names])
-        for place, stage in enumerate(stages):
+        for position, stage in enumerate(stages):
             if stage != PAYLOAD:
-                yield names[place], some[place], stage  # type: ignore[misc]
+                yield names[position], some[position], stage  # type: ignore[misc]
 
 
 _HOPS = 8
-_Places = Mapping[RelPath, bytes | Symlink]
+_Contents = Mapping[RelPath, bytes | Symlink]
 """The path of a file's content, or a symlink, by path in the tree."""
 
 
@@ -106,17 +106,17 @@ def build_view(
     staged: Callable[[File], tuple[int, bytes] | None],
 ) -> RepositoryView:
     """Return the files of `changed` for a program; `staged` finds complete staged content."""
-    places: dict[RelPath, bytes | Symlink] = {
+    contents: dict[RelPath, bytes | Symlink] = {
         **_in_tree(changed, order, tree),
         **_in_staging(changed, plan, tree, staged),
     }
     view = RepositoryView()
     ends: dict[RelPath, RelPath] = {}
-    for path in places:
-        end = _end(path, places)
+    for path in contents:
+        end = _end(path, contents)
         if end is not None:
             ends[path] = end
-            content = places[end]
+            content = contents[end]
             assert isinstance(content, bytes)  # noqa: S101 - `_end` leads to no symlink
             view[path] = content
     new = {path for path, end in ends.items() if path in changed.entries or end in changed.entries}
@@ -129,37 +129,37 @@ def lay_out(view: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
     root = os.fsencode(folder)
     os.makedirs(root, mode=0o700)
     for path, content in view.items():
-        place = os.path.join(root, relative(path, top))
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        os.symlink(content, place)
+        link = os.path.join(root, relative(path, top))
+        os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)
+        os.symlink(content, link)
 
 
 def _in_staging(
     changed: Changed, plan: Plan, tree: View, staged: Callable[[File], tuple[int, bytes] | None]
 ) -> dict[RelPath, bytes | Symlink]:
-    places: dict[RelPath, bytes | Symlink] = {}
+    contents: dict[RelPath, bytes | Symlink] = {}
     leaders: dict[RelPath, list[RelPath]] = {}
     for path, entry in changed.entries.items():
         if isinstance(entry, Symlink):
-            places[path] = entry
+            contents[path] = entry
         else:
             leaders.setdefault(entry.link or path, []).append(path)
     for file in within(plan.fetches, leaders):
-        place = staged(file)
+        staged_place = staged(file)
         followers = leaders.pop(file.path)
-        if place is not None:
-            handle, name = place
+        if staged_place is not None:
+            handle, name = staged_place
             content = os.path.join(os.readlink(b"/proc/self/fd/%d" % handle), name)
-            places.update(dict.fromkeys(followers, content))
+            contents.update(dict.fromkeys(followers, content))
     for leader, followers in leaders.items():
         if _is_file(tree, leader):  # a hardlink to an existing file
-            places.update(dict.fromkeys(followers, _path_in(tree, leader)))
-    return places
+            contents.update(dict.fromkeys(followers, _path_in(tree, leader)))
+    return contents
 
 
 def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath, bytes | Symlink]:
     """Return the pointers that stay, in the directories in which others change."""
-    places: dict[RelPath, bytes | Symlink] = {}
+    contents: dict[RelPath, bytes | Symlink] = {}
     for folder in changed.folders:
         if not tree.is_directory(folder):
             continue
@@ -169,19 +169,19 @@ def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath,
                 continue
             if _is_file(tree, path):
                 if order.stage_of(path) == POINTERS:
-                    places[path] = _path_in(tree, path)
+                    contents[path] = _path_in(tree, path)
             elif order.stage_of(path, symlink=True) == POINTERS and _is_symlink(tree, path):
-                places[path] = Symlink(path, tree.target(path), 0)
-    return places
+                contents[path] = Symlink(path, tree.target(path), 0)
+    return contents
 
 
-def _end(path: RelPath, places: _Places) -> RelPath | None:
+def _end(path: RelPath, contents: _Contents) -> RelPath | None:
     """Return the known file that `path` leads to, or None."""
     for _ in range(_HOPS):
-        place = places.get(path)
-        if place is None or isinstance(place, bytes):
-            return None if place is None else path
-        path = RelPath(os.path.normpath(os.path.join(b"/", parent(path), place.target))[1:])
+        content = contents.get(path)
+        if content is None or isinstance(content, bytes):
+            return None if content is None else path
+        path = RelPath(os.path.normpath(os.path.join(b"/", parent(path), content.target))[1:])
     return None
 
 

@@ -36,15 +36,15 @@ class Destination:
         """True if deleted and replaced files are kept for a while."""
 
     def boot(self) -> bytes:
-        """Return a name of this boot that cannot be derived from a tree."""
-        place = self._staged
+        """Return a name of this boot, by a secret file that is made if it is missing."""
+        secret_file = self._staged
         try:
-            secret = place.read_bytes()
+            secret = secret_file.read_bytes()
         except FileNotFoundError:
             secret = b""
         if len(secret) != _SECRET_BYTES:
             secret = os.urandom(_SECRET_BYTES)
-            replace_file(place, secret, place.with_suffix(".new"), permissions=0o600)
+            replace_file(secret_file, secret, secret_file.with_suffix(".new"), permissions=0o600)
         return boot_id(secret)
 
     def open(self, state: State) -> Tree:

@@ -122,7 +122,7 @@ class _Run:
         do: Callable[[Sequence[T]], Row],
         may: Callable[[T], bool],
     ) -> None:
-        """Do one kind of step for the items that `may` allows."""
+        """Do one kind of step for the items that `may` allows; count them, and record failures."""
         for row in in_rows(items, do, may, self._withholding):
             self._count(step, row.done, path)
             if row.failed:
@@ -138,6 +138,7 @@ class _Run:
                 self._on_step(step, path(item))
 
     def _fail(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
+        """Record a failure; what depends on `path` has to wait."""
         self.problems.append(FailedPath(error.path, error.reason))
         waiting = self._withholding
         if step is StepKind.REMOVE:
@@ -184,6 +185,7 @@ class _Run:
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
+        """Delete `items`, in the way of an entry at `site`, which waits if that is not possible."""
         try:
             extraneous = self._find_extraneous(items)
         except PathError as error:
@@ -222,7 +224,7 @@ class _Run:
     def set_metadata(
         self, plan: Plan, unfinished: Callable[[Sequence[File]], Sequence[File]]
     ) -> None:
-        """Set owner, mode and times of staged files that are `unfinished`."""
+        """Set owner, mode and times of `unfinished` staged files; find what waits for failures."""
 
         def prepare(files: Sequence[File]) -> Row:
             return self._with_content(files, self._tree.prepare_files)
@@ -250,7 +252,7 @@ class _Run:
             return done if done.failure else Row(done.done, error)
 
     def find_whole_directories(self, plan: Plan, volatile: Collection[RelPath]) -> None:
-        """Find the directories that are published at once."""
+        """Find the directories that are published at once, and the final attributes of new ones."""
         if plan.make:
             self._final = {directory.path: directory for directory in plan.directories}
         if plan.make and self._withholding.nothing:
@@ -270,7 +272,7 @@ class _Run:
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
         if self._subtrees and (published := self._publish_whole(self._subtrees[number], stage)):
             made_paths = {path for subtree in published for path in subtree.make}
-            done = {place for subtree in published for place in subtree.files}
+            done = {position for subtree in published for position in subtree.files}
             fetches = chosen(fetches, [n for n in range(len(fetches)) if n not in done])
             links = [link for link in links if parent(link.path) not in made_paths]
             symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made_paths]

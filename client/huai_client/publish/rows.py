@@ -33,7 +33,7 @@ def in_rows(
     may: Callable[[T], bool],
     withholding: Withholding,
 ) -> Iterator[Steps[T]]:
-    """Do the steps that `may` allows, once a path waits; yield after each row.
+    """Do steps row by row, once a path waits only those that `may` allows; yield each row.
 
     Report a failure to `withholding` before requesting the next row.  After a `StorageError` the
     rest was not tried.
@@ -42,10 +42,10 @@ def in_rows(
     while begin < len(items):
         row = items[begin : begin + length]
         allowed: Sequence[T] = row
-        places: Sequence[int] = range(len(row))
+        positions: Sequence[int] = range(len(row))
         if not withholding.nothing:
-            places = [place for place, item in enumerate(row) if may(item)]
-            allowed = [row[place] for place in places]
+            positions = [position for position, item in enumerate(row) if may(item)]
+            allowed = [row[position] for position in positions]
         count, failure = do(allowed) if allowed else Row(0, None)
         if isinstance(failure, StorageError):
             yield Steps(allowed[:count], None)
@@ -56,4 +56,4 @@ def in_rows(
         else:
             yield Steps(allowed[:count], Failed(allowed[count], failure))
             # The remaining steps must be checked again: not too many at once.
-            begin, length = begin + places[count] + 1, 1
+            begin, length = begin + positions[count] + 1, 1

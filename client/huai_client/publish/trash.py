@@ -181,12 +181,12 @@ def _batches(handle: int | None) -> list[TrashBatch]:
     return sorted(batch for batch in map(parse_name, names) if batch is not None)
 
 
-_NAMES = 1
+_MOST_LINKS = 1
 """A file with no other name than in the trash is moved back; any other one is copied."""
 
 
 def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
-    """Return the plan with the sources of its files, and the files that have none.
+    """Return the plan with sources in the trash and the tree, and the files that have none.
 
     The trash has the files of a moved directory under the path that it had at the time.
     """
@@ -207,7 +207,7 @@ def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan
 
 
 def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
-    """Return another path of the tree or of the plan that has this content by its digest."""
+    """Return the source that the plan has for `file`, to be proved by its digest, or None."""
     reuse = plan.reuses.get(file.path)
     if reuse is None or reuse.twin:
         return reuse
@@ -215,7 +215,7 @@ def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
 
 
 def _find_kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
-    """Return the kept file of this path that may have the wanted content.
+    """Return the kept file of this path that may have the wanted content, or None.
 
     There may be several of the same size, because an interrupted undo keeps files as well.  Only
     then they are read.
@@ -240,4 +240,4 @@ def _of_this_size(file: File, batches: Iterable[TrashBatch], view: View) -> Iter
             continue
         if (status.st_dev, status.st_ino) not in inodes:
             inodes.add((status.st_dev, status.st_ino))
-            yield Reuse(path, status.st_mtime_ns, names=_NAMES, sure=file.digest is None)
+            yield Reuse(path, status.st_mtime_ns, most_links=_MOST_LINKS, sure=file.digest is None)

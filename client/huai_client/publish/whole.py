@@ -41,8 +41,8 @@ _Place = tuple[int, bytes]
 class _New:
     final: Directory | None
     """Its attributes."""
-    apart: bool = False
-    """True if it has to be made by itself."""
+    separate: bool = False
+    """True if it cannot be published at once, because its entries differ in stage or place."""
     stage: int | None = None
     """None while it holds no file."""
     place: _Place | None = None
@@ -52,18 +52,18 @@ class _New:
     depth: int = _ANY_DEPTH
     """Depth of the deepest directory above all its hardlinks and their targets."""
     files: "array[int]" = field(default_factory=partial(array, "L"))
-    placed_apart: list[tuple[int, bytes, RelPath]] = field(default_factory=list)
+    other_files: list[tuple[int, bytes, RelPath]] = field(default_factory=list)
     links: list[File] = field(default_factory=list)
     symlinks: list[Symlink] = field(default_factory=list)
 
     def add(self, stage: int | None, place: _Place | None) -> None:
-        """Record that it holds an entry of `stage`, staged at `place`."""
+        """Add an entry of `stage`, staged below `place` under its own path; None for neither."""
         if self.stage is None:
             self.stage = stage
         if self.place is None:
             self.place = place
         if stage not in {None, self.stage} or place not in {None, self.place}:
-            self.apart = True
+            self.separate = True
 
 
 def whole_directories(
@@ -79,13 +79,13 @@ def whole_directories(
     _add_links(plan, new)
     for path in (*(move.new for move in plan.moves), *volatile):
         if above := new.get(parent(path)):
-            above.apart = True
+            above.separate = True
     for path in reversed([*plan.make]):
         directory = new[path]
-        directory.apart |= directory.final is None
+        directory.separate |= directory.final is None
         if above := new.get(parent(path)):
             above.names += 1
-            above.apart |= directory.apart
+            above.separate |= directory.separate
             above.depth = min(above.depth, directory.depth)
             above.add(directory.stage, directory.place)
     return _outermost(plan, new)
@@ -94,14 +94,15 @@ def whole_directories(
 def _add_files(
     plan: Plan, staged: Callable[[Sequence[File]], Places], new: Mapping[bytes, _New]
 ) -> None:
+    """Add the files of `plan` to their directories in `new`."""
     for number, stage in enumerate(plan.stages):
         places = staged(stage.fetches)
         runs = places.arrived.runs(stage.fetches)
-        for place, (path, run) in enumerate(zip(paths(stage.fetches), runs, strict=True)):
+        for position, (path, run) in enumerate(zip(paths(stage.fetches), runs, strict=True)):
             directory = new.get(path.rpartition(b"/")[0])
             if directory is None:
                 continue
-            directory.files.append(place)
+            directory.files.append(position)
             own_place = None if run is None else (places.runs, b"%d" % run)
             if own_place is not None and directory.place in {None, own_place}:
                 directory.names += 1
@@ -109,8 +110,8 @@ def _add_files(
                     directory.add(number, own_place)
             else:
                 directory.add(number, None)
-                name = places.names[place] if own_place is None else join(own_place[1], path)
-                directory.placed_apart.append(
+                name = places.names[position] if own_place is None else join(own_place[1], path)
+                directory.other_files.append(
                     (own_place[0] if own_place else places.finished, name, path)
                 )
 
@@ -137,6 +138,7 @@ def _depth_above(link: File) -> int:
 
 
 def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
+    """Return, by stage, the outermost directories in `new` that can be published at once."""
     by_stage: list[list[NewSubtree]] = [[] for _ in plan.stages]
     inside: dict[RelPath, NewSubtree] = {}
     for path in plan.make:
@@ -145,7 +147,7 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
         if subtree is None:
             closed = new_directory.depth > path.count(b"/")
             if (
-                new_directory.apart
+                new_directory.separate
                 or not closed
                 or new_directory.place is None
                 or new_directory.stage is None
@@ -159,7 +161,7 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
         inside[path] = subtree
         subtree.make.append(path)
         subtree.files.extend(new_directory.files)
-        subtree.directory.other_files.extend(new_directory.placed_apart)
+        subtree.directory.other_files.extend(new_directory.other_files)
         subtree.directory.links.extend(new_directory.links)
         subtree.directory.symlinks.extend(new_directory.symlinks)
     for path in reversed([*plan.make]):  # deepest first

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def overdue(since: int, span: str, now: int) -> bool:
-    """Return True if `span` has passed since `since`, unless that is 0."""
+    """Return True if `span` has passed since `since`; False if `since` is 0."""
     return since > 0 and since + seconds(span) <= now
 
 

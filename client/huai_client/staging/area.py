@@ -74,7 +74,7 @@ class Staging(AbstractContextManager["Staging"]):
             os.close(root)
 
     def ready(self, file: File) -> bool:
-        """Return True if the content of `file` is staged, verified by this or an earlier run."""
+        """Return True if the content of `file` is staged; an earlier run's is verified again."""
         return not self.absent([file])
 
     def places(self, files: Sequence[File]) -> Places:
@@ -103,7 +103,7 @@ class Staging(AbstractContextManager["Staging"]):
         return places.runs, b"%d/%b" % (run, file.path)
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
-        """Return the `files` that are not ready."""
+        """Return the `files` that are not ready; content of an earlier run is verified again."""
         absent = self.incoming.absent(files)
         if self._patches:
             patched = within(absent, self._patches.paths)
@@ -147,7 +147,7 @@ class Staging(AbstractContextManager["Staging"]):
 
     @contextmanager
     def left_of(self, file: File) -> Iterator[int | None]:
-        """Yield a handle of the partial of `file` from an interrupted run, to be read, or None."""
+        """Yield a handle of the patch or partial of `file` from an interrupted run, or None."""
         with self._patches.left_of(file.path) as patch:
             if patch is not None:
                 yield patch
@@ -156,7 +156,7 @@ class Staging(AbstractContextManager["Staging"]):
             yield partial
 
     def drop_left(self, file: File) -> None:
-        """Drop the partial of `file` from an interrupted run."""
+        """Drop the partial and the patch of `file` from an interrupted run."""
         self._partials.drop(file.path)
         self._patches.drop_left_of(file.path)
 
@@ -184,7 +184,7 @@ class Staging(AbstractContextManager["Staging"]):
         self._open(self._boot)
 
     def remove(self) -> None:
-        """Drop everything, the area's own directories too, and close it."""
+        """Drop everything, the area's own directories too, and close it; raises `StagingError`."""
         self._write_back.close()
         self._folders.close()
         try:

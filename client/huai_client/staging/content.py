@@ -67,7 +67,7 @@ def verify(
     steps = (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))
     codes = b"".join(_native.verify_arrived(path, some, run, _THREADS, check) for some in steps)
     arrivals = [_ARRIVALS[code] for code in codes]
-    finished = [place for place, code in enumerate(codes) if code == _FINISHED]
+    finished = [position for position, code in enumerate(codes) if code == _FINISHED]
     return Verdicts(arrivals, chosen(files, finished))
 
 
@@ -75,11 +75,11 @@ def by_arrival(
     files: Sequence[File], arrivals: Sequence[Arrival]
 ) -> tuple[Sequence[File], list[tuple[File, Arrival]]]:
     """Separate the files that arrived from the others with their results."""
-    places = {True: array("L"), False: array("L")}
-    for place, arrival in enumerate(arrivals):
-        places[arrival is Arrival.ARRIVED].append(place)
-    rest = [(files[place], arrivals[place]) for place in places[False]]
-    return chosen(files, places[True]), rest
+    positions = {True: array("L"), False: array("L")}
+    for position, arrival in enumerate(arrivals):
+        positions[arrival is Arrival.ARRIVED].append(position)
+    rest = [(files[position], arrivals[position]) for position in positions[False]]
+    return chosen(files, positions[True]), rest
 
 
 def may_stand_for(status: os.stat_result, file: File) -> bool:

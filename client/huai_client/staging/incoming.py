@@ -72,8 +72,8 @@ class Incoming:
 
     def places(self, files: Sequence[File]) -> Places:
         """Return the places of files that were verified here or are ready; valid until `close`."""
-        ready = {place: os.fsencode(key_of(files[place])) for place in self._unverified(files)}
-        return Places(self._arrived, self._handle, self._ready.handle, ready)
+        keys = {each: os.fsencode(key_of(files[each])) for each in self._unverified(files)}
+        return Places(self._arrived, self._handle, self._ready.handle, keys)
 
     def keep(self, files: Sequence[File], run: int, finished: Sequence[File] = ()) -> None:
         """Record that `files` are verified, and nothing else is in the folder of `run`.
@@ -86,7 +86,7 @@ class Incoming:
         self._arrived.finish(finished)
 
     def begin(self, files: Iterable[File]) -> int:
-        """Start a run, with the partials of `files` where rsync uses them as bases."""
+        """Start a run, with partials of `files` as bases for rsync; return its number."""
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:
@@ -188,13 +188,13 @@ class Incoming:
         they are not its beginning.
         """
         top, has_verified = b"%d" % run, False
-        for place, leaves in handles.directories(self._handle, top):
-            named_leaves = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
+        for folder_path, leaves in handles.directories(self._handle, top):
+            named_leaves = [(join(folder_path, name)[len(top) + 1 :], name) for name in leaves]
             left = [(path, name) for path, name in named_leaves if not self._arrived.has(path, run)]
             has_verified |= len(left) < len(named_leaves)
             if not left:
                 continue
-            with handles.opened(self._handle, place) as folder:
+            with handles.opened(self._handle, folder_path) as folder:
                 # The output of a killed rsync comes after the basis that it was made from.
                 left.sort(key=lambda leaf: intended_path(leaf[0], files) != leaf[0])
                 for path, name in left:
@@ -246,10 +246,11 @@ class Incoming:
                     append_rest(folder, name, present, name)
 
     def _unverified(self, files: Sequence[File]) -> "array[int]":
+        """Return the positions of the files that were not verified here."""
         unknown = array("L")
-        for place, run in enumerate(self._arrived.runs(files)):
+        for position, run in enumerate(self._arrived.runs(files)):
             if run is None:
-                unknown.append(place)
+                unknown.append(position)
         return unknown
 
     def _record(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
@@ -258,12 +259,13 @@ class Incoming:
         moved = {path for path in paths(files) if len(path) > most}
         self._arrived.add(without(files, moved), run)
         for file in within(files, moved):
-            with handles.opened(folder, parent(file.path)) as place:
-                self._ready.enter(file, place, basename(file.path))
+            with handles.opened(folder, parent(file.path)) as above:
+                self._ready.enter(file, above, basename(file.path))
 
     def _salvage(
         self, folder: int, name: bytes, path: bytes, files: Mapping[RelPath, File]
     ) -> None:
+        """Keep a file as a partial of `path`; remove what cannot be one."""
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         file = files.get(RelPath(path))
         if stat.S_ISREG(status.st_mode) and (file is None or status.st_size <= file.size):
@@ -274,13 +276,14 @@ class Incoming:
     def _left_in(self, run: int) -> Iterator[tuple[RelPath, int, bytes, os.stat_result]]:
         """Yield the path of each leaf in the folder of `run`, its directory, name and status."""
         top = b"%d" % run
-        for place, leaves in handles.directories(self._handle, top):
-            with handles.opened(self._handle, place) as folder:
+        for folder_path, leaves in handles.directories(self._handle, top):
+            with handles.opened(self._handle, folder_path) as folder:
                 for name in leaves:
-                    path = RelPath(join(place, name)[len(top) + 1 :])
+                    path = RelPath(join(folder_path, name)[len(top) + 1 :])
                     yield path, folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _accept_left(self, run: int, by_path: Mapping[RelPath, File]) -> None:
+        """Verify the files that an interrupted run left; remove those with other names."""
         for path, folder, name, status in self._left_in(run):
             # Linked here, in a directory that was about to be published.
             if path not in by_path and status.st_nlink > 1:

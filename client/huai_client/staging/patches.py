@@ -99,8 +99,8 @@ class Patches:
     def keep(self, patch: Patch, folder: int) -> None:
         """Take over the patch at the path of its file below `folder`."""
         path = patch.file.path
-        with handles.opened(folder, parent(path)) as place, self._opened() as patches:
-            os.rename(basename(path), hashed(path), src_dir_fd=place, dst_dir_fd=patches)
+        with handles.opened(folder, parent(path)) as above, self._opened() as patches:
+            os.rename(basename(path), hashed(path), src_dir_fd=above, dst_dir_fd=patches)
         self._left.discard(hashed(path))
         self._new[path] = patch
 
@@ -113,6 +113,7 @@ class Patches:
             self._apply(self._new.pop(file.path), ready, key)
 
     def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
+        """Write the journal, change the file, link it as ready, and drop journal and patch."""
         assert self._journals is not None  # noqa: S101 - else no patch is made
         file, name = patch.file, basename(patch.file.path)
         with opened_tree(self._root) as dest, self._opened() as patches:
@@ -149,7 +150,7 @@ class Patches:
 
 
 def finish_patches(journals: Journals) -> list[str]:
-    """Finish the changes of an interrupted run; return the files that were not finished.
+    """Finish the changes of an interrupted run, and drop their journals; return those not finished.
 
     Those do not match their journals (any more).  The next sync compares them.
     """
@@ -206,6 +207,7 @@ def _without_journal(root: int, journals: Journals | None) -> set[bytes]:
 
 
 def _change(target: int, content: int, ranges: list[tuple[int, int]]) -> None:
+    """Copy `ranges` from `content` into `target`, which gets another time before, durably."""
     # A power cut may keep content that is newer than its time.
     os.utime(target)
     os.fsync(target)

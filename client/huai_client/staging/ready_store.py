@@ -62,7 +62,7 @@ class ReadyStore:
         return bool(self._keys or self._unverified_keys)
 
     def has(self, file: File) -> bool:
-        """Return True if the content of `file` was verified; verifies it again if necessary."""
+        """Return True if the content of `file` is ready; unverified content is verified first."""
         if not self:
             return False
         key = os.fsencode(key_of(file))

@@ -29,7 +29,7 @@ class StagingBusyError(HuaiError):
 
 
 def open_root(root: Path) -> int:
-    """Open `root` = DEST/NAME/NAME, with its last two directories made if absent.
+    """Open `root` = DEST/NAME/NAME, with its last two directories made if absent, mode 0700.
 
     Raises `StagingError` if DEST is not a writable directory, `NotOursError` if other users may
     write to either of the two.

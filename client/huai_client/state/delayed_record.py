@@ -41,7 +41,7 @@ def head(path: Path) -> DelayedHeader:
 
 
 def load(path: Path) -> list[DelayedDeletion]:
-    """Read the delayed deletions."""
+    """Read the delayed deletions, none if the file is missing; raises `StateError`."""
     data = read_file(path)
     if data is None:
         return []

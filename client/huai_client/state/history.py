@@ -112,7 +112,7 @@ _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def append(path: Path, record: RunRecord) -> None:
-    """Add a run; one that failed like the last one is counted in the same line."""
+    """Add a run, in place of the line of its beginning or of an equal failure before it."""
     record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
     with suppress(OSError):
         if path.exists() and path.stat().st_size > _SIZE_MOST:

@@ -54,7 +54,7 @@ class ConnectionLimit:
 
     @contextmanager
     def more(self, most: int) -> Iterator[tuple[int, ...]]:
-        """Hold at most `most` of the slots that are free now."""
+        """Hold at most `most` of the slots that are free now; yield their handles."""
         handles: list[int] = []
         try:
             while len(handles) < most and (handle := self._free()) is not None:
@@ -65,6 +65,8 @@ class ConnectionLimit:
                 os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
+        """Wait in the queue for a slot, and return its handle; `ConnectionLimitError`."""
+
         def until(lock: Callable[[], int | None]) -> int:
             wait = _MOMENT
             while (handle := lock()) is None:

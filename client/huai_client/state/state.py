@@ -118,7 +118,7 @@ def applied_id(state: State, name: str) -> str:
 
 
 def read_file(path: Path, most: int = -1) -> bytes | None:
-    """Return the content of a file, or its first bytes; None if it is missing."""
+    """Return the content of a file, or its first `most` bytes; None if missing; `StateError`."""
     try:
         with path.open("rb") as file:
             return file.read(most)
@@ -131,7 +131,7 @@ def read_file(path: Path, most: int = -1) -> bytes | None:
 
 
 def load(path: Path) -> State:
-    """Read the state; a missing file is the state before the first sync."""
+    """Read the state; a missing file is the state before the first sync; raises `StateError`."""
     data = read_file(path)
     if data is None:
         return State()
@@ -154,7 +154,7 @@ def save(path: Path, state: State) -> None:
 
 
 def replace_durably(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: a crash leaves the old one or the new one."""
+    """Replace a file as a whole: a crash leaves the old or the new one; raises `StateError`."""
     try:
         replace_file(path, data, path.with_suffix(".new"))
     except OSError as error:
@@ -174,7 +174,7 @@ def _hint(error: OSError) -> str:
 
 @contextmanager
 def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -> Iterator[None]:
-    """Hold the lock of a module; makes its folder if it is missing.
+    """Hold the lock of a module, whose folder is made if missing; `LockedError`, `StateError`.
 
     With `verifying` it is the separate lock of `verify`, with which the tree may still be changed.
     """

@@ -142,7 +142,7 @@ class UpstreamHealth:
         return any(service in rows and rows[service].until > now for service in services)
 
     def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
-        """Record that `service` failed; `seconds` is the shortest pause, as it requests."""
+        """Record that `service` failed, unless it is in its pause; `seconds`: the least pause."""
         now, before = int(self._clock()), self._services.rows.get(service)
         if not service or (before and before.until > now):
             return

@@ -59,7 +59,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     """An open record; changes are durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file; raises `StateError` if neither is possible."""
+        """Open the file, made if missing or damaged; raises `StateError` if neither is possible."""
         self._path = path
         with self._failing():
             try:
@@ -127,7 +127,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
                     raise sqlite3.DataError("a value of another type")
         return rows
 
-    def applied(self, commit: str, key: str) -> bool:
+    def record_applied(self, commit: str, key: str) -> bool:
         """Record that the parts are those of this commit, with the filter `key`.
 
         Returns True if the filter has changed.
@@ -194,7 +194,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     def due(
         self, below: RelPath, *, content: bool, damaged_first: bool, most: int
     ) -> list[RelPath]:
-        """Return at most `most` parts that this run has not verified, the oldest first."""
+        """Return at most `most` parts that this run has not verified, the oldest first.
+
+        `below`: only the part at this path and those in it.
+        """
         time = "content" if content else "metadata"
         first = "damaged = 0," if damaged_first else ""
         low = _key(below)
@@ -207,7 +210,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         return [_path(row[0]) for row in rows]
 
     def left(self, below: RelPath) -> int:
-        """Return the number of parts that this run has not verified."""
+        """Return the number of parts at and below a path that this run has not verified."""
         low = _key(below)
         rows = self._rows(
             "SELECT count(*) FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))",
@@ -216,7 +219,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         )
         return int(rows[0][0])
 
-    def finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
+    def record_finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
         """Record that a part was fully verified, compared with entries of `identity`.
 
         If a commit has changed the part meanwhile, the time becomes negative.
@@ -235,7 +238,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         )
         self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
 
-    def paused(self, part: Unfinished, *, content: bool) -> None:
+    def record_position(self, part: Unfinished, *, content: bool) -> None:
         """Record that a part was verified as far as `part.position`."""
         key = _key(part.path)
         self._db.execute(
@@ -248,13 +251,13 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         )
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
-        """Return the part in which a run stopped before its end."""
+        """Return the part in which a run stopped before its end, or None."""
         statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
         for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
             return Unfinished(_path(key), *rest)
         return None
 
-    def damage(self, path: RelPath, paths: int) -> None:
+    def record_damage(self, path: RelPath, paths: int) -> None:
         """Record the number of paths of a part that differ."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
 

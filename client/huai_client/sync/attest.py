@@ -59,9 +59,10 @@ class AttestOutcome(NamedTuple):
 
 
 def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
-    """Attest that the tree equals `state`; None if that was attested recently.
+    """Attest that the tree equals `state`: write a signed file, send it if configured, record it.
 
-    The caller holds the module's lock.  Raises `AttestError`, except for failures of the upstream.
+    None if that was attested recently.  The caller holds the module's lock.  Raises `AttestError`,
+    except for failures of the upstream.
     """
     settings = mirror.config.attest
     before = RecordFile(Attested, needed=False).load(mirror.paths.attested)
@@ -103,6 +104,7 @@ def _write(top: Path, data: bytes) -> None:
 
 
 def _replace(dest: int, top: Path, data: bytes) -> None:
+    """Replace the file by a rename, durably, and restore the times of the tree's top."""
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:

@@ -38,7 +38,7 @@ class Following:
         """The number of plans so far."""
 
     def has_moved_on(self, missing: int, is_newer: Callable[[], bool]) -> bool:
-        """Return True to plan again, after `missing` files of the last plan did not arrive.
+        """Return True to plan again, after `missing` files did not arrive; may wait for a commit.
 
         `is_newer` asks the upstream whether it has a newer commit.
         """
@@ -55,6 +55,7 @@ class Following:
         return True
 
     def _comes(self, is_newer: Callable[[], bool]) -> bool:
+        """Wait for a newer commit, if there was one in this run; return True if there is one."""
         patience = _PATIENCE_SECONDS if self.plans > 1 else 0.0
         waited = 0.0
         while not is_newer():

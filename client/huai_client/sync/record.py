@@ -112,7 +112,10 @@ class ModuleRecord:
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
     def save_applied(self, prepared: PreparedPlan, state: State) -> None:
-        """Record that the tree equals the commit of `prepared`, by saving `state`."""
+        """Record that the tree equals the commit of `prepared`, in all records; `state` is saved.
+
+        Keeps the former commit in the history, and repacks the repository.
+        """
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
         selection = applied_selection(prepared.commit, state)

@@ -13,7 +13,7 @@ from huai_client.config.hooks import NO_HOOKS
 from huai_client.config.mirror import Mirror
 from huai_client.config.tree_settings import changed_keys
 from huai_client.diff.active_filter import has_same_settings
-from huai_client.diff.marks import stand
+from huai_client.diff.marks import tree_exists
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.run.ages import expired, out_of_date, overdue
@@ -123,7 +123,7 @@ class Run:
             return self._undo_recorded(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> "PreparedPlan":
-        """Return the plan of a sync."""
+        """Return the plan of a sync; `approve` may raise."""
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
@@ -183,10 +183,11 @@ class Run:
             return self._hooked_sync(options, run_log, state)
 
     def _hooked_sync(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
-        from huai_client.hooks.hooks import Hooks
+        """Sync between the hooks, and raise the failure of a hook after a good sync."""
+        from huai_client.hooks.hooks import HookRunner
 
         report = self._report
-        hooks = Hooks(self._mirror, run_log.record, report.hook_line, report.hook_ended)
+        hooks = HookRunner(self._mirror, run_log.record, report.hook_line, report.hook_ended)
         try:
             hooks.before()
             self._changes = hooks.changes
@@ -224,6 +225,7 @@ class Run:
                 self._report.attested(outcome)
 
     def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
+        """Finish patches and an undo; then poll, and sync or delete what is due if needed."""
         self._finish_patches()
         options.deadline.check("it was not begun")
         upstream = self._upstream(options)
@@ -233,7 +235,7 @@ class Run:
         timeout = options.deadline.bound(self._module.timeout)
         same = not (options.adopt or options.compare) and has_same_settings(self._mirror, state)
         self._report_changed_keys(options, state)
-        same = same and stand(self._module.dest, state)
+        same = same and tree_exists(self._module.dest, state)
         heads = KnownHeads(self._paths.repository)
         poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline, heads=heads)
         if state.held or (same and poll(state, upstream.metadata)):
@@ -292,15 +294,16 @@ class Run:
         return Undo(self._mirror)
 
     def _observer(self, run_log: RunLog) -> "Observer":
+        """Return the report's observer, which also logs plans and lists changes for hooks."""
         observer, changes = self._report.observer(), self._changes
 
         def planned(prepared: "PreparedPlan") -> None:
             run_log.planned(prepared)
             if changes:
-                changes.planned(prepared)
+                changes.record_plan(prepared)
             observer.planned(prepared)
 
-        step = changes.step if changes else observer.step
+        step = changes.record_step if changes else observer.step
         return observer._replace(planned=planned, step=step)
 
     # Results

@@ -123,6 +123,7 @@ class Sync:
         return result
 
     def _round(self, observer: Observer, approve: Approve) -> SyncResult:
+        """Fetch, plan and apply once; record the commit as applied if all went well."""
         record = self._record
         with self._destination.open(record.state) as tree:
             prepared = self._prepare(tree)
@@ -140,7 +141,7 @@ class Sync:
         return result
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
-        """Return True to plan again: without renaming directories, or for a newer commit."""
+        """Return True to plan again: for a newer commit, or, from now on, without moves."""
         if self._upstream.deadline.over:
             return False
         if result.report and result.report.unmoved and self._builder.moves:
@@ -155,6 +156,7 @@ class Sync:
     # Metadata to plan
 
     def _prepare(self, view: View) -> PreparedPlan:
+        """Fetch and plan; a damaged repository is emptied, and all is fetched again."""
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:
@@ -167,6 +169,7 @@ class Sync:
         return self._fetch_and_plan(view)
 
     def _fetch_and_plan(self, view: View) -> PreparedPlan:
+        """Fetch and check the newest commit, and plan; remove a commit that is refused."""
         state, deadline = self._record.state, self._upstream.deadline
         metadata = self._upstream.metadata
 

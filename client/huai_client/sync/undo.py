@@ -93,6 +93,7 @@ class TrashContent:
 
 
 def _require(files: Sequence[File], staging: Staging) -> None:
+    """Unless all `files` are staged, remove the staging area and raise `NotUndoableError`."""
     absent = [file for file in files if not staging.ready(file)]
     if absent:
         staging.remove()
@@ -150,6 +151,7 @@ class Undo:
         return result
 
     def _round(self, observer: Observer) -> SyncResult:
+        """Plan and apply once; if all went well, record the former commit as applied and held."""
         record, destination = self._record, self._destination
         with destination.open(record.state) as tree:
             prepared = self._prepare(tree)

@@ -41,7 +41,7 @@ def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
 
 
 def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedError | None:
-    """Return an error for a daemon at an internal address that is not permitted.
+    """Return an error for a daemon at an internal address that is not permitted, else None.
 
     rsync resolves the name again: a change of its addresses in between is not detected.
     """
@@ -99,7 +99,7 @@ def _run_rsync(
     left: list[SlowerError] = []
     pace = Pace(shared.sources, url, sum(sizes(batch.open)), shared.options.timeout)
     with shared.admission.admit(url, processes.pause) as grant:
-        processes.begin()
+        processes.check_time()
         number = incoming.begin(batch.open)
         process = _start(shared, batch, url, number, (grant, refused))
         began = time.monotonic()
@@ -122,7 +122,7 @@ def _run_rsync(
         incoming.salvage(number, still_open)
     if failure is None:
         return None
-    processes.begin()  # at the deadline it was stopped here, and is not to blame
+    processes.check_time()  # at the deadline it was stopped here, and is not to blame
     if not isinstance(failure, TransferError):
         raise failure  # the disk of this machine: no other URL helps
     return failure

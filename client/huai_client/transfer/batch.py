@@ -49,14 +49,14 @@ def batches(
     """
     begin = total = 0
     last = RelPath(b"")
-    for place, (path, size) in enumerate(zip(paths(files), sizes(files), strict=True)):
-        count = place - begin
+    for position, (path, size) in enumerate(zip(paths(files), sizes(files), strict=True)):
+        count = position - begin
         full = count >= max_files or total + size > max_bytes
         if not full and count >= enough:
             full = total > count * _SMALL or parent(path) != parent(last)
         if count and full:
-            yield files[begin:place]
-            begin, total = place, 0
+            yield files[begin:position]
+            begin, total = position, 0
         last = path
         total += size
     if begin < len(files):

@@ -76,7 +76,7 @@ class UpstreamContent:
 
     def __init__(self, module: Module, upstream: Upstream) -> None:
         """Take the settings of `module`; `ContentUrlError` for a malformed content URL."""
-        self._own_urls = own_urls(module.content_places)
+        self._own_urls = own_urls(module.ranked_urls)
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
         keeps_old = seconds(module.trash) > 0
@@ -184,7 +184,7 @@ class UpstreamContent:
             sample(unknown, max(files[:_SAMPLED], key=lambda file: file.size), self._options)
 
     def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
-        """Return all URLs; the upstream's and its mirrors have one rank, as blocks are proved."""
+        """Return all URLs, with one rank unless client.toml names some, as blocks are proved."""
         urls, mirrors = self.urls(commit), self._mirrors(commit)
         if self._own_urls:
             return urls + mirrors
@@ -193,7 +193,10 @@ class UpstreamContent:
     def _assign_urls(
         self, files: Sequence[File], prepared: PreparedPlan
     ) -> list[tuple[Sequence[File], list[ContentUrl]]]:
-        """Return the URLs for parts of `files`: mirrors only for files that a digest proves."""
+        """Return the URLs for parts of `files`, with mirrors only for files that a digest proves.
+
+        Samples the speed of mirrors that were never used.
+        """
         urls, mirrors = self.urls(prepared.commit), self._mirrors(prepared.commit)
         if not mirrors:
             return [(files, urls)]
@@ -227,7 +230,7 @@ def _needed_bytes(
     """Yield the bytes that each file of the plan may need."""
     files, reuses = prepared.plan.fetches, prepared.plan.reuses.items()
     # Files that take over an existing inode need no space.
-    free = {path for path, reuse in reuses if reuse.names}
+    free = {path for path, reuse in reuses if reuse.most_links}
     smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
     for path, size in zip(paths(files), sizes(files), strict=True):
         older = tree.stat(path) if size >= smallest else None
@@ -246,8 +249,9 @@ def _large(files: Sequence[File], prepared: PreparedPlan) -> Sequence[File]:
     smallest, volatile = prepared.commit.descriptor.blocks, prepared.volatile
     if not smallest:
         return []
-    places = [place for place, size in enumerate(sizes(files)) if size >= smallest]
-    return [file for file in chosen(files, places) if file.path not in volatile] if places else []
+    positions = [position for position, size in enumerate(sizes(files)) if size >= smallest]
+    large = chosen(files, positions) if positions else []
+    return [file for file in large if file.path not in volatile]
 
 
 def _still_absent(

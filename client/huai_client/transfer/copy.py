@@ -44,7 +44,7 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     """
     processes, incoming = shared.processes, shared.staging.incoming
     with shared.admission.admit(url, processes.pause) as grant:
-        processes.begin()
+        processes.check_time()
         try:
             source = os.open(url.source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -53,8 +53,8 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             )
         with closing(source):
             run = incoming.begin(())
-            place = source, run, stream
-            verdicts, failure = _copy_files(shared, batch.open, place, grant.bwlimit)
+            task = source, run, stream
+            verdicts, failure = _copy_files(shared, batch.open, task, grant.bwlimit)
     arrived = _take_over(shared.staging, run, batch.open, verdicts)
     shared.tally.completed(stream, sum(sizes(arrived)))
     _conclude(shared, batch, run, verdicts, arrived)
@@ -62,15 +62,18 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         path, number = failure
         raise OSError(number, os.strerror(number), path)
     if batch.open:
-        processes.begin()  # raises at the deadline: some files were not reached
+        processes.check_time()  # raises at the deadline: some files were not reached
     return None
 
 
 def _copy_files(
-    shared: Shared, files: Sequence[File], place: tuple[int, int, int], rate: int
+    shared: Shared, files: Sequence[File], task: tuple[int, int, int], rate: int
 ) -> tuple[bytes, tuple[bytes, int] | None]:
-    """Return the engine's verdicts and the error that ended the row; `rate` in KiB/s."""
-    source, run, stream = place
+    """Copy files; return the engine's verdicts, and the error that ended the row.
+
+    `task`: a handle of the source, the run and the stream; `rate` in KiB/s.
+    """
+    source, run, stream = task
     processes, volatile, staging = shared.processes, shared.options.volatile, shared.staging
 
     def on_data(read: int) -> bool:
@@ -87,9 +90,9 @@ def _take_over(
     staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 ) -> Sequence[File]:
     """Record the files that arrived as ready, and return them."""
-    finished = [place for place, verdict in enumerate(verdicts) if verdict == _FINISHED]
-    places = [place for place, verdict in enumerate(verdicts) if verdict in _ARRIVED]
-    arrived = chosen(files, places)
+    finished = [position for position, verdict in enumerate(verdicts) if verdict == _FINISHED]
+    positions = [position for position, verdict in enumerate(verdicts) if verdict in _ARRIVED]
+    arrived = chosen(files, positions)
     staging.keep(run, arrived, finished=chosen(files, finished))
     return arrived
 
@@ -99,11 +102,13 @@ def _conclude(
 ) -> None:
     """Report the files that arrived; the others stay open."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
-    rest = [(place, verdict) for place, verdict in enumerate(verdicts) if verdict not in _ARRIVED]
+    rest = [
+        (position, verdict) for position, verdict in enumerate(verdicts) if verdict not in _ARRIVED
+    ]
     newer_files: list[File] = []
     batch.verdicts = []
-    for place, verdict in rest:
-        file = batch.open[place]
+    for position, verdict in rest:
+        file = batch.open[position]
         if verdict == _DENIED:
             shared.refusals[file.path] = NOT_READABLE
         newer = incoming.accept_newer(file, run) if file.path in volatile else None

@@ -121,6 +121,7 @@ def fetch(
 
 
 def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outcome:
+    """Return `files` by result; volatile ones that did not arrive are `unchanged`."""
     verdicts, late = dict(not_arrived.verdicts), set(not_arrived.late)
     received, newer = shared.tally.received, shared.newer
     if not verdicts and not late:

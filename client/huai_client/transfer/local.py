@@ -163,7 +163,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
 
         def source(file: File) -> tuple[bytes, int, int, bool, bytes | None]:
             reuse = reuses[file.path]
-            may_link = reuse.names and not tree and reuse.source != file.path
+            may_link = reuse.most_links and not tree and reuse.source != file.path
             return *reuse[:4], _key(file) if may_link and file.link is None else None
 
         def stage(some: list[File], area: _Area) -> _Ways:
@@ -173,7 +173,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         self._stage(files, stage)
 
     def _stage(self, files: list[File], stage: Callable[[list[File], _Area], _Ways]) -> None:
-        """Pass `files` to the engine in parts, and record what it staged."""
+        """Pass `files` to the engine in parts, and record what it staged; `StorageError`."""
         if not files or not self._may_continue():
             return
         with _storage_errors(files[0]):

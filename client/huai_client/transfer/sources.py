@@ -75,7 +75,7 @@ class Sources:
         return any(url.share for url in self._urls)
 
     def turn(self, size: int) -> list[ContentUrl]:
-        """Return the usable URLs for `size` bytes; the one that got least of its share is first."""
+        """Return the usable URLs; the one that got least of its share is first, and gets `size`."""
         urls = self.usable()
         with self._lock:
             first = urls[0].priority if urls else 0
@@ -93,7 +93,10 @@ class Sources:
                 self._rates[url] = size / max(seconds, _MOMENT)
 
     def leave(self, url: ContentUrl, rate: float) -> bool:
-        """Return True if another URL should be tried, as `url` sends `rate` bytes a second."""
+        """Return True if another URL should be tried, as `url` sends `rate` bytes a second.
+
+        For the sake of one of unknown speed `url` is left once.
+        """
         with self._lock:
             rest = [other for other in self._urls if other != url]
             if any(self._rates.get(other, 0.0) > _FASTER * rate for other in rest):

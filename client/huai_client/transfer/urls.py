@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
-from huai_client.config.load import ContentPlace
+from huai_client.config.load import RankedUrl
 from huai_program.urls import masked, same_service, service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
@@ -137,11 +137,11 @@ def _transport(text: str) -> Transport | None:
     return Transport.SHELL if _SHELL.fullmatch(text) else None
 
 
-def own_urls(places: Iterable[ContentPlace]) -> list[ContentUrl]:
+def own_urls(ranked_urls: Iterable[RankedUrl]) -> list[ContentUrl]:
     """Return the administrator's URLs, by priority; raises `ContentUrlError`."""
     urls = [
         _own(each.url)._replace(own=True, priority=each.priority, share=each.share)
-        for each in places
+        for each in ranked_urls
     ]
     return sorted(urls, key=lambda url: url.priority)
 
@@ -155,7 +155,7 @@ def _own(text: str) -> ContentUrl:
 
 
 def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
-    """Return the upstream's content URLs, rsync daemons first.
+    """Return the upstream's permitted content URLs, rsync daemons first; `ContentUrlError`.
 
     A web server without HTTP/2 needs a round trip for each small file, and sends no differences of
     a changed one.
@@ -179,9 +179,9 @@ def served_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
 
 
 def mirror_urls(descriptor: Descriptor, other_urls: Iterable[ContentUrl]) -> list[ContentUrl]:
-    """Return the upstream's mirrors, without `other_urls`; only for files that a digest proves.
+    """Return the upstream's permitted mirrors, without `other_urls`, at the last priority.
 
-    They come after all others.
+    Only for files that a digest proves.
     """
     known_sources = {url.source for url in other_urls}
     permitted = [url for text in descriptor.mirrors for url in _parse_permitted(text)]

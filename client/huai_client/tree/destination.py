@@ -31,7 +31,10 @@ class MissingDestinationError(DestinationError):
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """Open DEST, which must not be a symlink; with `write` it has to be writable by its owner."""
+    """Open DEST, which must not be a symlink; with `write` it has to be this user's.
+
+    Raises `DestinationError`.
+    """
     if not dest.is_absolute():
         raise DestinationError(
             f"{str(dest)!r} is not an absolute path",
@@ -107,7 +110,7 @@ def _check_writable(dest: Path, handle: int) -> None:
 
 def _mount_point(dest: Path) -> Path:
     real = dest.resolve()
-    return next(place for place in (real, *real.parents) if place.is_mount())
+    return next(path for path in (real, *real.parents) if path.is_mount())
 
 
 class NoSpaceError(HuaiError):

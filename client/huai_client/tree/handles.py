@@ -51,7 +51,7 @@ def closing(handle: int) -> Iterator[int]:
 
 @contextmanager
 def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
-    """Open the directory `path` below `handle` for the block."""
+    """Open the directory `path` below `handle` for the block; with `make` it need not exist."""
     current = os.dup(handle)
     try:
         for name in path.split(b"/") if path else ():

@@ -30,17 +30,17 @@ class NotOursError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
 
 
-def open_own(dest: int, place: Path, path: RelPath) -> int:
+def open_own(dest: int, dest_path: Path, path: RelPath) -> int:
     """Open the directory `path` in `dest`; makes missing components (0700).
 
-    `place` is the name of `dest` in messages.  Wrong permissions are not repaired: other users may
-    have put anything into such a directory (`NotOursError`).
+    `dest_path` is `dest` in messages.  Wrong permissions are not repaired: other users may have put
+    anything into such a directory (`NotOursError`).
     """
     current, where = os.dup(dest), RelPath(b"")
     try:
         for name in path.split(b"/"):
             upper, where = current, join(where, name)
-            current = _open(upper, name, place / os.fsdecode(where))
+            current = _open(upper, name, dest_path / os.fsdecode(where))
             os.close(upper)
     except BaseException:
         os.close(current)
@@ -48,33 +48,33 @@ def open_own(dest: int, place: Path, path: RelPath) -> int:
     return current
 
 
-def _open(upper: int, name: bytes, place: Path) -> int:
+def _open(upper: int, name: bytes, path: Path) -> int:
     try:
         handle = make_directory(upper, name)
     except OSError as error:
         if error.errno in _NO_DIRECTORY:
             raise NotOursError(
-                f"{place} is not a directory",
+                f"{path} is not a directory",
                 hint="huai needs a directory there for its own files: move it away",
             ) from error
         raise
     try:
-        check_ours(os.fstat(handle), place)
+        check_ours(os.fstat(handle), path)
     except NotOursError:
         os.close(handle)
         raise
     return handle
 
 
-def check_ours(status: os.stat_result, place: Path) -> None:
-    """Raise `NotOursError` if another user can write to `place`, by its `status`."""
+def check_ours(status: os.stat_result, path: Path) -> None:
+    """Raise `NotOursError` if another user can write to `path`, by its `status`."""
     if status.st_uid != os.geteuid():
         raise NotOursError(
-            f"{place} belongs to another user",
+            f"{path} belongs to another user",
             hint="remove it with everything in it, then run again",
         )
     if stat.S_IMODE(status.st_mode) & _OTHERS_WRITE:
         raise NotOursError(
-            f"other users can write to {place} (mode {stat.S_IMODE(status.st_mode):04o})",
-            hint=f"if no other user put anything there: chmod go-w {place}; else remove it",
+            f"other users can write to {path} (mode {stat.S_IMODE(status.st_mode):04o})",
+            hint=f"if no other user put anything there: chmod go-w {path}; else remove it",
         )

@@ -170,7 +170,7 @@ class Tree(View):
         return self._carry_out("attributes", items)
 
     def remove_entries(self, items: Sequence[Removal]) -> Row:
-        """Remove existing entries; a directory that is not empty is a failure, `NotEmptyError`."""
+        """Remove entries; with `keep`, leaves go into the trash.  A full directory fails."""
         return self._begin_keeping(items[0][0]) or self._carry_out("remove", items)
 
     def settle_directories(self, items: Sequence[Directory]) -> Row:
@@ -197,7 +197,7 @@ class Tree(View):
         return _row(self._native.carry_out(step, items, places))
 
     def _stage(self, path: RelPath) -> Row | None:
-        """Open the staging area for a row that begins with `path`; returns a failure, if any."""
+        """Open the staging area for a row that begins with `path`; return a failure, or None."""
         if self._area >= 0 and not os.fstat(self._area).st_nlink:
             os.close(self._area)  # the staging area was removed meanwhile
             self._area = -1
@@ -210,7 +210,10 @@ class Tree(View):
         return self._begin_keeping(path)
 
     def _begin_keeping(self, path: RelPath) -> Row | None:
-        """Set the folder for former files, for a row that begins with `path`; as `_stage`."""
+        """Set the folder for former files, once, for a row that begins with `path`.
+
+        Returns a failure, or None.
+        """
         if self._keep is None:
             return None
         keep, self._keep = self._keep, None

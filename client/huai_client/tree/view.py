@@ -78,7 +78,10 @@ class View:
         self._native.refresh()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """Return the status of `path`; None if it does not exist."""
+        """Return the status of `path`; None if it does not exist, `PathError` if it cannot be read.
+
+        A directory above it that is closed is opened up, if the view may.
+        """
         try:
             return self._stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -141,7 +144,7 @@ class View:
             return self._permitted(lambda: listing(self._native.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
-        """Open a regular file for reading; the caller closes the handle."""
+        """Open a regular file for reading, or raise `PathError`; the caller closes the handle."""
         with at(path):
             handle = os.open(basename(path), _CONTENT, dir_fd=self._native.open(parent(path)))
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -154,10 +157,10 @@ class View:
         files: tuple[Sequence[File], list[tuple[bytes, int, int, bool, bytes | None]]],
         until: int,
         area: tuple[int, int, int],
-        hear: Callable[[int], bool],
+        may_continue: Callable[[int], bool],
     ) -> tuple[bytes, tuple[bytes, int] | None]:
-        """Copy files of this tree to the staging area, by the engine's `stage_copies`."""
-        return self._native.stage_copies(files, until, area, hear)
+        """Copy files of this tree to the staging area; return the result of `stage_copies`."""
+        return self._native.stage_copies(files, until, area, may_continue)
 
     def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
         """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""

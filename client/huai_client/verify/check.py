@@ -16,7 +16,7 @@ from huai_client.tree.hashing import Hashed, Hashing
 from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
 
-_READ, _LOOK = 0o400, 0o500
+_READ, _LIST = 0o400, 0o500
 """The mode bits that an owner needs to read a file, and to list a directory."""
 
 
@@ -76,10 +76,11 @@ def check_steps(
 def _read(
     view: View, match: Match, hashing: Hashing[Match], tally: VerifyTotals
 ) -> Iterator[FoundDifference]:
+    """Queue a file for hashing, and yield the differences that are known by now."""
     try:
         handle = view.open_file(match.expected.path)
     except PathError as error:
-        if closed(match.expected):
+        if denies_access(match.expected):
             tally.undigested += 1
             yield from _difference(match)
             return
@@ -89,9 +90,9 @@ def _read(
     yield from _hashed(hashing.add(match, handle), tally)
 
 
-def closed(expected: Entry) -> bool:
-    """Return True if the expected mode denies this user access, so that the tree is right."""
-    needed = _LOOK if isinstance(expected, Directory) else _READ
+def denies_access(expected: Entry) -> bool:
+    """Return True if the expected mode denies this user access: then unreadable is right."""
+    needed = _LIST if isinstance(expected, Directory) else _READ
     return os.geteuid() != 0 and expected.mode & needed != needed
 
 
@@ -106,6 +107,7 @@ def _worth_reading(match: Match) -> bool:
 
 
 def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[FoundDifference]:
+    """Yield the differences of files whose digests are computed; add to `tally`."""
     for hashed in done:
         match = hashed.tag
         expected = match.expected

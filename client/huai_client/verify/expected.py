@@ -16,13 +16,13 @@ from huai_client.diff.symlinks import is_unsafe
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.plan.order import Matcher
-from huai_client.plan.profiles import volatile_files
+from huai_client.plan.profiles import list_volatile_rules
 from huai_client.plan.protect import Protection
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State, applied_id
-from huai_client.verify.check import closed
+from huai_client.verify.check import denies_access
 from huai_program.locking import holder
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
@@ -43,7 +43,7 @@ class ExpectedTree:
         commit = Repository(mirror.paths.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
         self.protection = Protection(mirror.config.protected)
-        rules = volatile_files(mirror.config, commit.descriptor)
+        rules = list_volatile_rules(mirror.config, commit.descriptor)
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
     def holds(self) -> bool:
@@ -66,7 +66,7 @@ class ExpectedTree:
             return difference.path in self._waits
         if difference.kind is Kind.UNREADABLE:
             shut = expected or self.selection.entry(difference.path)
-            return isinstance(shut, Directory) and closed(shut)
+            return isinstance(shut, Directory) and denies_access(shut)
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
             # The file shares its inode with one of equal content, as `duplicates` allows.
             return isinstance(expected, File) and expected.link is None
@@ -90,6 +90,7 @@ class ExpectedTree:
 
 
 def _steady(places: ModulePlaces) -> tuple[object, State]:
+    """Wait until no run changes the tree; return the stamp of the state file, and the state."""
     while True:
         stamp = _stamp(places)
         state = states.load(places.state)

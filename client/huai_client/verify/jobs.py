@@ -96,7 +96,7 @@ class PartJob(Job):
         if part is None:
             return StartedJob(iter(()), lambda: iter(()))
         whole_tree = part.path, part.tree, False
-        scope = Scope(part.path, part.apart, after)
+        scope = Scope(part.path, part.child_paths, after)
         return _compared(view, expected, compare.Part(whole_tree, scope), content=content)
 
 

@@ -33,7 +33,7 @@ class Part(NamedTuple):
     """The parts directly in it, with their trees."""
 
     @property
-    def apart(self) -> frozenset[RelPath]:
+    def child_paths(self) -> frozenset[RelPath]:
         """The paths of the parts directly in it, which do not belong to this part."""
         return frozenset(self.children)
 
@@ -57,7 +57,7 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
-    """Follow a sync, if a record exists at `path`; if this fails, the next `verify` does it."""
+    """Update the record at `path`, if there is one, to `commit`; else the next `verify` does."""
     if path.exists():
         with suppress(StateError), VerificationRecord(path) as record:
             follow_selection(record, commit, selection)
@@ -69,7 +69,7 @@ def follow_selection(record: VerificationRecord, commit: str, selection: Selecti
     Changed parts have to be verified again.
     """
     with record.writing():
-        refiltered = record.applied(commit, selection.rules.key())
+        refiltered = record.record_applied(commit, selection.rules.key())
         pending = [(ROOT, selection.snapshot.tree)]
         while pending:
             path, tree = pending.pop()
@@ -81,6 +81,7 @@ def follow_selection(record: VerificationRecord, commit: str, selection: Selecti
 
 
 def _note(record: VerificationRecord, part: Part, recorded: KnownPart | None) -> None:
+    """Add or change a part in `record`, and drop the parts in it that are gone."""
     now = KnownPart(part.tree, part.identity)
     if recorded is None:
         record.add(part.path, now)

@@ -90,7 +90,7 @@ class Queue:
         return part if self._request.path in (part.path, *ancestors(part.path)) else None
 
     def beginning(self, job: Job) -> Unfinished:
-        """Return the position at which to begin a job."""
+        """Return the position at which to begin a job, and keep the damage found before it."""
         position = self._interrupted() if isinstance(job, PartJob) else None
         if position is None or position.path != job.path:
             position = Unfinished(job.path, int(time.time()), b"", 0)
@@ -98,14 +98,14 @@ class Queue:
             self._before[job.path] = position.damaged
         return position
 
-    def paused(self, job: Job, at: Unfinished) -> None:
+    def record_position(self, job: Job, at: Unfinished) -> None:
         """Record that a job was done as far as `at`."""
         if isinstance(job, PartJob):
             with self._record.writing():
-                self._record.paused(at, content=self._request.content)
+                self._record.record_position(at, content=self._request.content)
 
-    def ended(self, job: Job, part: Unfinished, selection: Selection) -> None:
-        """Record that a job was completed, compared with `selection`."""
+    def record_completed(self, job: Job, part: Unfinished, selection: Selection) -> None:
+        """Record that a job was completed, compared with `selection`; written within seconds."""
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)
             self._ended.append((part, now.identity if now else b""))
@@ -118,7 +118,7 @@ class Queue:
         if ended:
             with self._record.writing():
                 for part, identity in ended:
-                    self._record.finished(part, identity, content=self._request.content)
+                    self._record.record_finished(part, identity, content=self._request.content)
         self._next_flush = time.monotonic() + _FLUSH_SECONDS
 
     def correct(self, damaged: Mapping[RelPath, int]) -> None:
@@ -126,13 +126,13 @@ class Queue:
         self.flush()
         with self._record.writing():
             for path in damaged.keys() & self._before.keys():
-                self._record.damage(path, self._before[path] + damaged[path])
+                self._record.record_damage(path, self._before[path] + damaged[path])
 
     def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
         """Return the number of paths in these parts that differ after a repair of this run."""
         return {path: self._before[path] for path in damaged if path in self._before}
 
     def left(self) -> int:
-        """Return the number of parts not fully verified; 1 for a run of one other job."""
+        """Flush, and return the number of parts not fully verified; 1 for a single other job."""
         self.flush()
         return self._record.left(self._request.path) or 1

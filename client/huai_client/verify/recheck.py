@@ -26,7 +26,7 @@ _ONLY_BY_READING = {"digest", "link"}
 
 
 class _Doubt(NamedTuple):
-    place: RelPath
+    part: RelPath
     """The part with the path."""
     deviation: FoundDifference
     expected: ExpectedTree
@@ -44,48 +44,51 @@ class Recheck:
         """The number of paths that differ or seem to, by part."""
 
     def add(
-        self, place: RelPath, deviations: Iterable[FoundDifference], expected: ExpectedTree
+        self, part: RelPath, deviations: Iterable[FoundDifference], expected: ExpectedTree
     ) -> None:
-        """Add the differences between the part at `place` and `expected`."""
+        """Add the differences between the part at `part` and `expected`."""
         new = [
-            _Doubt(place, each, expected)
+            _Doubt(part, each, expected)
             for each in deviations
             if not expected.is_expected_deviation(each)
         ]
         self._pending += new
         if new:
-            self.counts[place] += len(new)
+            self.counts[part] += len(new)
 
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
-        """Compare the paths again, if the lock is free."""
+        """If the lock is free, compare the paths again, and report those that do differ."""
         if self._pending:
             with suppress(LockedError), locked(self._lock):
-                self._look_again(view, now())
+                self._compare_again(view, now())
 
     def settle_all(self, view: View, now: Callable[[], ExpectedTree], *, wait: float) -> None:
-        """Compare the paths again, under the lock if it is released within `wait` seconds."""
+        """Compare as `settle` does; without the lock if it is not free within `wait` seconds."""
         if not self._pending:
             return
         with suppress(LockedError), locked(self._lock, wait=wait):
-            self._look_again(view, now())
+            self._compare_again(view, now())
         if self._pending:
-            self._look_again(view, now())
+            self._compare_again(view, now())
 
-    def _look_again(self, view: View, expected: ExpectedTree) -> None:
+    def _compare_again(self, view: View, expected: ExpectedTree) -> None:
+        """Compare all pending paths, correct the counts, and report those that do differ."""
         view.refresh()
         pending, self._pending = self._pending, []
         old = [each.deviation.difference.path for each in pending if each.expected is not expected]
         required = expected.required_at(old)
-        for place, doubts in groupby(pending, key=lambda doubt: doubt.place):
-            again = [(doubt, _second_look(view, doubt, expected, required)) for doubt in doubts]
+        for part, doubts in groupby(pending, key=lambda doubt: doubt.part):
+            again = [
+                (doubt, _compare_path_again(view, doubt, expected, required)) for doubt in doubts
+            ]
             current = [difference for _, difference in again if difference is not None]
             sure = list(without_expected(current, expected.protection, view))
-            self.counts[place] -= len(again) - len(sure)
+            self.counts[part] -= len(again) - len(sure)
             for difference in sure:
                 self._on_difference(difference)
 
 
-def _second_look(
+def _compare_path_again(
     view: View, doubt: _Doubt, expected: ExpectedTree, expected_now: Mapping[RelPath, Entry]
 ) -> Difference | None:
     """Return the current difference; None if the path is right.

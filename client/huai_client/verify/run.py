@@ -56,7 +56,7 @@ class VerifyRun:
         """The number of parts that were not verified because the time was over."""
 
     def run(self, *, wait: float) -> None:
-        """Verify all jobs, or as many as the time allows.
+        """Verify all jobs, or as many as the time allows; report differences, and record the parts.
 
         `wait` is the time in seconds to wait at the end for a run that changes the tree; after it
         the differences are reported nevertheless.
@@ -70,7 +70,7 @@ class VerifyRun:
             check_destination(view, [selection])
             queue = Queue(record, self._request)
             for job in queue.jobs(selection):
-                if not self._done(view, record, queue, job):
+                if not self._do_job(view, record, queue, job):
                     self.left = queue.left()
                     break
             self._recheck.settle_all(view, lambda: self._now(record), wait=wait)
@@ -85,16 +85,16 @@ class VerifyRun:
             left.update([*parts][:1])
         with VerificationRecord(self._mirror.paths.verified) as record, record.writing():
             for part, count in left.items():
-                record.damage(part, count)
+                record.record_damage(part, count)
 
     def _now(self, record: VerificationRecord) -> ExpectedTree:
-        """Return the expected tree at this moment."""
+        """Return the expected tree at this moment; `record` follows a change of it."""
         if self._expected is None or not self._expected.holds():
             self._expected = ExpectedTree(self._mirror)
             follow_selection(record, self._expected.applied, self._expected.selection)
         return self._expected
 
-    def _done(self, view: View, record: VerificationRecord, queue: Queue, job: Job) -> bool:
+    def _do_job(self, view: View, record: VerificationRecord, queue: Queue, job: Job) -> bool:
         """Do a job; returns False if the time was over before its end."""
         part = queue.beginning(job)
         before = part.damaged
@@ -104,10 +104,10 @@ class VerifyRun:
                 self._recheck.add(job.path, segment.deviations, expected)
                 part = part._replace(damaged=before + self._recheck.counts[job.path])
                 if segment.position is None:
-                    queue.ended(job, part, expected.selection)
+                    queue.record_completed(job, part, expected.selection)
                     return True
                 part = part._replace(position=segment.position)
-                queue.paused(job, part)
+                queue.record_position(job, part)
                 if self._request.deadline.over:
                     return False
                 self._recheck.settle(view, lambda: self._now(record))
@@ -147,7 +147,7 @@ class VerifyRun:
         yield _Segment(deviations, None)
 
     def _pauses(self) -> bool:
-        """Return True if it is time for a checkpoint."""
+        """Return True, once every two seconds or at the deadline, for a checkpoint."""
         now = time.monotonic()
         if now < self._next_mark and not self._request.deadline.over:
             return False

@@ -14,7 +14,7 @@ from huai_schema.paths import RelPath, ancestors, path_order
 _BUSY_SECONDS = 5
 
 
-class LookTimes(NamedTuple):
+class VerifyTimes(NamedTuple):
     """The times at which a number of parts were verified, in one way."""
 
     never: int
@@ -32,9 +32,9 @@ class VerifySummary(NamedTuple):
     path: RelPath
     """The directory; empty for the part of the top directory itself."""
     parts: int
-    metadata: LookTimes
+    metadata: VerifyTimes
     """The times of comparisons by attributes."""
-    content: LookTimes
+    content: VerifyTimes
     """The times of comparisons by digest."""
     damaged: int
     """The number of paths that differed when they were last compared."""
@@ -59,7 +59,7 @@ class Account(NamedTuple):
     """The directories of the top level, sorted by path."""
 
 
-class Times(NamedTuple):
+class PartTimes(NamedTuple):
     """The times at which one part was last verified, as in `state.verification`."""
 
     part: RelPath
@@ -89,7 +89,7 @@ def read_account(path: Path) -> Account | None:
     return Account(current[0], _summary(b"", rows), [_summary(*top) for top in tops])
 
 
-def times_of(path: Path, inside: RelPath) -> Times | None:
+def times_of(path: Path, inside: RelPath) -> PartTimes | None:
     """Return the recorded times of the part that holds `inside`, or None."""
     with suppress(*DAMAGES), closing(_opened(path)) as db:
         for part in (inside, *ancestors(inside)):
@@ -97,7 +97,7 @@ def times_of(path: Path, inside: RelPath) -> Times | None:
                 "SELECT metadata, content FROM parts WHERE key = ?", (path_order(part),)
             ).fetchone()
             if row is not None:
-                return Times(part, *row) if _sound(row, int, int) else None
+                return PartTimes(part, *row) if _sound(row, int, int) else None
     return None
 
 
@@ -113,24 +113,24 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _summary(name: bytes, rows: Iterable[_Row]) -> VerifySummary:
     parts = list(rows)
-    metadata = _look(part.metadata for part in parts)
-    content = _look(part.content for part in parts)
+    metadata = _times(part.metadata for part in parts)
+    content = _times(part.content for part in parts)
     damaged = sum(part.damaged for part in parts)
     return VerifySummary(RelPath(name), len(parts), metadata, content, damaged)
 
 
-def _look(times: Iterator[int]) -> LookTimes:
+def _times(times: Iterator[int]) -> VerifyTimes:
     all_of_them = list(times)
     valid = [time for time in all_of_them if time > 0]
     changed = sum(time < 0 for time in all_of_them)
     never = len(all_of_them) - len(valid) - changed
-    return LookTimes(never, changed, min(valid, default=0), max(valid, default=0))
+    return VerifyTimes(never, changed, min(valid, default=0), max(valid, default=0))
 
 
-def _values(look: LookTimes) -> dict[str, object]:
+def _values(times: VerifyTimes) -> dict[str, object]:
     return {
-        "never": look.never,
-        "changed": look.changed,
-        "oldest": look.oldest or None,
-        "newest": look.newest or None,
+        "never": times.never,
+        "changed": times.changed,
+        "oldest": times.oldest or None,
+        "newest": times.newest or None,
     }

@@ -65,6 +65,7 @@ class Notifier:
     def _run(
         self, before: Streak | None, work: Callable[[], Code], reason: Callable[[], str]
     ) -> Code:
+        """Do `work`, and count how it ends; an interruption or a held lock does not count."""
         try:
             code = work()
         except Exception as error:

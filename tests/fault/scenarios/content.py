@@ -91,7 +91,7 @@ WANTED = [
     HOLES._replace(path=at(b"new/deep/holes")),
 ]
 REUSES = {
-    WANTED[0].path: Reuse(MOVED.path, T0, names=1),
+    WANTED[0].path: Reuse(MOVED.path, T0, most_links=1),
     WANTED[1].path: Reuse(COPIED.path, T0),
     WANTED[2].path: Reuse(COPIED.path, T0, sure=False),
     WANTED[4].path: Reuse(COMES.path, T0, twin=True),

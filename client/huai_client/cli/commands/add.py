@@ -119,7 +119,7 @@ def _tls(certificate: str, key: str, ca: str) -> Tls | None:
 
 
 def _missing(dest: str) -> str:
-    """Return a warning if DEST does not exist; `DestinationError` if it is not a directory."""
+    """Return a warning if DEST does not exist, else an empty text; `DestinationError`."""
     try:
         check_type(Path(dest))
     except MissingDestinationError as error:

@@ -46,7 +46,7 @@ class _Report:
         self._totals = FindingTotals()
 
     def add(self, module: str, findings: Iterable[Examined]) -> None:
-        """Print findings; `module` is empty for those about all modules."""
+        """Print and count findings; `module` is empty for those about all modules."""
         if module and not self._as_json:
             click.echo(f"{module}:")
         alike: dict[tuple[str, str], list[str]] = {}

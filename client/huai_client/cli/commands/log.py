@@ -40,17 +40,17 @@ def command(root: Path, name: str, path: str | None, number: int | None, as_json
     end_with_reader()
     module, places = load(root).module(name), module_places(root, name)
     if path is None:
-        _runs(name, places, number, as_json=as_json)
+        _print_runs(name, places, number, as_json=as_json)
     else:
-        _path(name, path, (module, places), number, as_json=as_json)
+        _print_history(name, path, (module, places), number, as_json=as_json)
 
 
-def _runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool) -> None:
+def _print_runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool) -> None:
     runs = history.read(places.history)
     serials = {run.commit: run.serial for run in runs if run.commit and run.serial}
     busy = holder(places.lock) is not None
-    for place, run in enumerate(runs[:number]):
-        running = busy and place == 0
+    for position, run in enumerate(runs[:number]):
+        running = busy and position == 0
         if as_json:
             print_json("run", module=name, **run_values(run, serials, running=running))
         else:
@@ -59,7 +59,7 @@ def _runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool)
         click.echo(f"{name}: no run is known", err=True)
 
 
-def _path(
+def _print_history(
     name: str, text: str, config: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
 ) -> None:
     module, places = config

@@ -19,7 +19,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
 from huai_client.state.paths import ModulePlaces, module_places
-from huai_client.verify.summary import LookTimes, VerifySummary, read_account
+from huai_client.verify.summary import VerifySummary, VerifyTimes, read_account
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import counted, moment
@@ -145,7 +145,7 @@ class _ModuleStatus:
         self._verified = account.total if account else None
         self.tops = account.tops if account else []
         # A sync was interrupted right before its end; the next `verify` finds out.
-        self._as_before = account is not None and account.applied != self._state.applied
+        self._verified_earlier = account is not None and account.applied != self._state.applied
         now = time.time()
         first_seen = self._state.seen or self._state.time
         self.stale = out_of_date(
@@ -170,7 +170,7 @@ class _ModuleStatus:
             "verifying": self._verifying,
             "delayed": self._delayed,
             "verified": self._verified
-            and {**self._verified.values(), "current": not self._as_before},
+            and {**self._verified.values(), "current": not self._verified_earlier},
             "filter": TreeSettings.parse(state.filter).rules.splitlines(),
             "modes": str(TreeSettings.parse(state.filter).modes) if state.applied else None,
             "last_check": (last.in_step or None) if last else None,
@@ -189,7 +189,7 @@ class _ModuleStatus:
             yield "never synced to its end"
         else:
             yield f"serial {self._state.serial}, synced {moment(self._state.time)}"
-        yield from self._checks()
+        yield from self._last_run()
         if self._handovers:
             yield str(self._handovers)
         if self._half_changed and not self._running:
@@ -201,11 +201,11 @@ class _ModuleStatus:
             yield self.stale
         if self._ahead:
             yield self._ahead
-        yield from self._runs()
+        yield from self._activity()
         yield from self._filter()
-        yield from self._looks()
+        yield from self._verification()
 
-    def _checks(self) -> Iterator[str]:
+    def _last_run(self) -> Iterator[str]:
         last = self.last
         if last is None:
             return
@@ -214,7 +214,7 @@ class _ModuleStatus:
         if not last.succeeded:
             yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
 
-    def _runs(self) -> Iterator[str]:
+    def _activity(self) -> Iterator[str]:
         if self._state.attempted:
             yield interruption(self._places.history, self.last)
         if self._running:
@@ -230,31 +230,31 @@ class _ModuleStatus:
         if self.module.filter and not rules:
             yield "its filter is applied by the next sync"
 
-    def _looks(self) -> Iterator[str]:
+    def _verification(self) -> Iterator[str]:
         if self._verified:
             yield from _verified_remarks(self._verified)
         elif self._state.applied is not None:
             yield "never verified"
-        if self._as_before:
+        if self._verified_earlier:
             yield "what was verified was an earlier commit"
 
 
 def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
-    yield f"compared {_look(summary.metadata, summary.parts)}"
-    yield f"read {_look(summary.content, summary.parts)}"
+    yield f"compared {_times_text(summary.metadata, summary.parts)}"
+    yield f"read {_times_text(summary.content, summary.parts)}"
     if summary.damaged:
         yield f"{counted(summary.damaged, 'path')} differed"
 
 
-def _look(look: LookTimes, parts: int) -> str:
+def _times_text(times: VerifyTimes, parts: int) -> str:
     """Return when the parts were verified, and the share of those that were not."""
     texts: list[str] = []
-    if look.oldest:
-        texts.append(f"{moment(look.oldest)} to {moment(look.newest)}")
-    if look.changed:
-        texts.append(f"{_share(look.changed, parts)} not since it changed")
-    if look.never:
-        texts.append(f"{_share(look.never, parts)} never")
+    if times.oldest:
+        texts.append(f"{moment(times.oldest)} to {moment(times.newest)}")
+    if times.changed:
+        texts.append(f"{_share(times.changed, parts)} not since it changed")
+    if times.never:
+        texts.append(f"{_share(times.never, parts)} never")
     return " and ".join(texts)
 
 

@@ -33,7 +33,7 @@ _SEEDS = 1 << 32
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
-    """Convert `--sample` to a number from 0 to 1."""
+    """Convert `--sample` to a number from 0 to 1; None without it, `BadParameter` if malformed."""
     if text is None:
         return None
     match = _SHARE.fullmatch(text)

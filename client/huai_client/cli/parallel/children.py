@@ -38,7 +38,7 @@ class ChildProcess:
             with _signals_blocked():
                 self._process = os.fork()
                 if self._process == 0:
-                    _live(work, parent, out, err)
+                    _run_child(work, parent, out, err)
         finally:
             os.close(out)
             os.close(err)
@@ -86,10 +86,11 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _live(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
+def _run_child(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
+    """Do `work` in the child, and end the process with its exit code."""
     code = CRASHED
     try:
-        _settle(parent, out, err)
+        _set_up_child(parent, out, err)
         code = work()
     except BaseException:  # noqa: BLE001 - nothing may get back into the parent's code
         traceback.print_exc()
@@ -100,8 +101,11 @@ def _live(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
         os._exit(code)
 
 
-def _settle(parent: int, out: int, err: int) -> None:
-    """Start a session, so that Ctrl-C reaches only the parent, which passes it on once."""
+def _set_up_child(parent: int, out: int, err: int) -> None:
+    """Set up the child: its session, standard streams and handles, and SIGTERM if the parent dies.
+
+    By the session Ctrl-C reaches only the parent, which passes it on once.
+    """
     os.setsid()
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != parent:
@@ -172,11 +176,11 @@ class Children(AbstractContextManager["Children"]):
         self._pipes.register(handle, selectors.EVENT_READ, None)
 
     def end(self, key: str) -> None:
-        """Ask a process to end."""
+        """Send SIGTERM to a process, without waiting for its end."""
         self._running[key].child.stop(signal.SIGTERM)
 
     def poll(self, seconds: float | None) -> None:
-        """Pass on output for at most `seconds`, and reap those that have ended."""
+        """Wait at most `seconds` for output and pass it on; reap a process that has ended."""
         for selected, _ in self._pipes.select(seconds):
             piece = os.read(selected.fd, _PIECE)
             if selected.data is None:
@@ -191,7 +195,7 @@ class Children(AbstractContextManager["Children"]):
                 running.ended(running.child.reap(), time.monotonic() - running.began)
 
     def stop(self) -> None:
-        """End the processes that still run."""
+        """Ask the running processes to end, wait, kill those that remain, and reap all."""
         try:
             for running in self._running.values():
                 running.child.stop(signal.SIGTERM)

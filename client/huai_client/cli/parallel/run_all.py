@@ -64,7 +64,7 @@ class ModulePool:
         """The exit codes of the modules that have ended."""
 
     def run(self, names: Iterable[str], *, parallel: int) -> None:
-        """Do the work of all modules in this order, at most `parallel` at a time."""
+        """Do the work of all modules in this order, at most `parallel` at a time; set `codes`."""
         with self._children as children:
             for name in names:
                 while len(children) >= parallel:
@@ -86,7 +86,7 @@ class ModulePool:
 def run_all(
     one: Callable[[str], int], names: Sequence[str], *, parallel: int, console: Console
 ) -> int:
-    """Call `one` for all `names`, at most `parallel` at a time; return the worst exit code."""
+    """Call `one` for each of `names` in a process; print a summary; return the worst exit code."""
     began = time.monotonic()
 
     def begin(name: str) -> int:
@@ -112,7 +112,8 @@ def run_all(
 
 def _ended(console: Console, name: str, code: int, seconds: float) -> None:
     if _exit_code(code) is None:
-        replace(console, module=name).log(meaning(code))  # a crashed process logs nothing itself
+        # A crashed process logs nothing itself.
+        replace(console, module=name).log(exit_meaning(code))
     milliseconds = round(1000 * seconds)
     console.event("ended", module=name, code=code, name=name_of(code), milliseconds=milliseconds)
 
@@ -129,7 +130,7 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
         milliseconds=round(1000 * seconds),
     )
     if failed:
-        reasons = ", ".join(f"{name} ({meaning(codes[name])})" for name in failed)
+        reasons = ", ".join(f"{name} ({exit_meaning(codes[name])})" for name in failed)
         sys.stderr.write(
             f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {reasons}\n"
         )
@@ -140,7 +141,7 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
 
 
 def _exit_code(code: int) -> ExitCode | None:
-    """Look up an exit code; a child's 1 is a crash and not a wrong command line."""
+    """Look up an exit code; None if unknown, and for a child's 1, which is a crash."""
     return next((each for each in ExitCode if each == code != CRASHED), None)
 
 
@@ -150,7 +151,7 @@ def name_of(code: int) -> str | None:
     return None if exit_code is None else exit_code.name
 
 
-def meaning(code: int) -> str:
-    """Return an exit code in words."""
+def exit_meaning(code: int) -> str:
+    """Return a child's exit code and its meaning; one that is unknown or 1 is a crash."""
     exit_code = _exit_code(code)
     return f"{code}, {'it crashed' if exit_code is None else exit_code.meaning}"

@@ -37,7 +37,7 @@ _STAND_IN_SECONDS = 600.0
 PrintEvent = Callable[[dict[str, object]], None]
 
 
-class Source(NamedTuple):
+class WatchedUpstream(NamedTuple):
     """The upstream of some modules."""
 
     urls: tuple[MetadataUrl, ...]
@@ -51,7 +51,7 @@ class Source(NamedTuple):
         return repr(self)
 
 
-def sources(mirrors: Iterable[Mirror]) -> list[Source]:
+def group_by_upstream(mirrors: Iterable[Mirror]) -> list[WatchedUpstream]:
     """Group modules by upstream: one connection for all with the same URLs."""
     modules: dict[tuple[MetadataUrl, ...], set[tuple[str, str]]] = {}
     for mirror in mirrors:
@@ -62,11 +62,11 @@ def sources(mirrors: Iterable[Mirror]) -> list[Source]:
             tls = TlsFiles.of(mirror.config.tls, bases)
             urls = tuple(MetadataUrl(url, tls) for url in bases)
             modules.setdefault(urls, set()).add((servers[0][1], mirror.name))
-    return [Source(urls, tuple(sorted(names))) for urls, names in modules.items()]
+    return [WatchedUpstream(urls, tuple(sorted(names))) for urls, names in modules.items()]
 
 
-def listen_alone(source: Source) -> int:
-    """Do the work of the process, until a signal ends it."""
+def listen_alone(source: WatchedUpstream) -> int:
+    """Print the events of `source` in a child process, until a signal ends it."""
     forget_handlers()
 
     def print_event(line: dict[str, object]) -> None:
@@ -82,7 +82,7 @@ def listen_alone(source: Source) -> int:
         time.sleep(random.uniform(most / 2, most))  # noqa: S311 - spreads the downstreams
 
 
-def _round(source: Source, print_event: PrintEvent) -> tuple[float, bool]:
+def _round(source: WatchedUpstream, print_event: PrintEvent) -> tuple[float, bool]:
     """Listen to the first URL that responds; return the least pause, and True if it lasted."""
     pauses: list[float] = []
     for position, base in enumerate(source.urls):
@@ -102,7 +102,9 @@ def _round(source: Source, print_event: PrintEvent) -> tuple[float, bool]:
     return min(pauses, default=0), False
 
 
-def _listen(base: MetadataUrl, source: Source, until: float, print_event: PrintEvent) -> bool:
+def _listen(
+    base: MetadataUrl, source: WatchedUpstream, until: float, print_event: PrintEvent
+) -> bool:
     """Print the events; return True if the connection lasted until it was given up."""
     up = False
     for event in listen(base, (name for name, _ in source.modules)):

@@ -29,7 +29,7 @@ class Rhythm(NamedTuple):
     """Seconds within which a sync starts after its event."""
     poll: float
     """Seconds between two syncs of a module without events."""
-    look: float
+    poll_with_events: float
     """Seconds between two syncs of a module with events."""
 
 
@@ -51,7 +51,7 @@ class Schedule:
         self._working: set[str] = set()
 
     def set_modules(self, rhythms: Mapping[str, Rhythm], now: float) -> None:
-        """Replace the modules; new ones are due within the spread."""
+        """Replace the modules; new ones are due within the spread, changed ones in an interval."""
         for name in self._modules.keys() - rhythms.keys():
             del self._modules[name]
         for name, rhythm in rhythms.items():
@@ -64,7 +64,7 @@ class Schedule:
                 module.due = min(module.due, now + self._interval(module))
 
     def set_events(self, names: Iterable[str], now: float, *, has_events: bool) -> None:
-        """Mark modules as covered, or no longer covered, by events."""
+        """Mark modules as covered by events, or not; those no longer covered are polled soon."""
         for name in names:
             module = self._modules.get(name)
             if module is not None and module.has_events != has_events:
@@ -85,7 +85,10 @@ class Schedule:
         self._working.add(name)
 
     def ended(self, name: str, now: float, *, failed: bool, locked: bool = False) -> float:
-        """Mark a sync as ended; return its pause.  `locked`: another run held the lock."""
+        """Schedule the sync after one that ended; return the seconds until then.
+
+        `locked`: another run held the lock.
+        """
         self._working.discard(name)
         module = self._modules.get(name)
         if module is None:
@@ -125,5 +128,5 @@ class Schedule:
         return [each for each in self._modules.items() if each[0] not in self._working]
 
     def _interval(self, module: _Module) -> float:
-        usual = module.rhythm.look if module.has_events else module.rhythm.poll
+        usual = module.rhythm.poll_with_events if module.has_events else module.rhythm.poll
         return self._uniform(usual * 3 / 4, usual * 5 / 4)

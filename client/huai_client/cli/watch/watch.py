@@ -26,8 +26,8 @@ from typing import Any, Never
 
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.children import Children, forget_handlers
-from huai_client.cli.parallel.run_all import Lines, meaning, name_of
-from huai_client.cli.watch.listener import Source, listen_alone, sources
+from huai_client.cli.parallel.run_all import Lines, exit_meaning, name_of
+from huai_client.cli.watch.listener import WatchedUpstream, group_by_upstream, listen_alone
 from huai_client.cli.watch.schedule import Rhythm, Schedule
 from huai_client.config.load import ClientConfig, load, no_modules
 from huai_client.config.mirror import Mirror
@@ -43,9 +43,9 @@ _LISTENER_PAUSE = 30.0
 """The longest pause in seconds before a crashed listener is restarted."""
 _LASTING = 60.0
 """Seconds after which a listener counts as stable."""
-_LOOK = 3600.0
+_SLOW_POLL = 3600.0
 """Seconds after which a module is synced without an event; less if `max_age` is."""
-_LEAST_LOOK = 60.0
+_LEAST_SLOW_POLL = 60.0
 
 
 class Watch:
@@ -59,7 +59,7 @@ class Watch:
         self._children = Children()
         self._schedule = Schedule(random.uniform)
         self._config = ClientConfig()
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, WatchedUpstream] = {}
         self._again: dict[str, float] = {}
         """The time of the restart of each listener that has ended."""
         self._crashes: dict[str, int] = {}
@@ -94,6 +94,7 @@ class Watch:
             signal.set_wakeup_fd(-1)
 
     def _turn(self, watchdog: float | None) -> None:
+        """Start what is due, notify the service manager, and wait for children or the next turn."""
         if self._reload:
             self._reload = False
             self._reload_config()
@@ -101,7 +102,7 @@ class Watch:
         self._start_listeners(now)
         for name in self._schedule.due(now):
             if self._syncing < self._config.watch.parallel:
-                self._sync(name)
+                self._start_sync(name)
         self._update_status()
         if watchdog is not None:
             notify("WATCHDOG=1")
@@ -129,6 +130,7 @@ class Watch:
         notify("READY=1")
 
     def _configure(self, config: ClientConfig) -> None:
+        """Schedule the modules of `config`; end and start listeners as their upstreams change."""
         names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
         if not names:
             raise no_modules(self._root)
@@ -136,7 +138,7 @@ class Watch:
         self._config = config
         rhythms = {mirror.name: _rhythm(config, mirror) for mirror in mirrors}
         self._schedule.set_modules(rhythms, time.monotonic())
-        by_key = {source.key: source for source in sources(mirrors)}
+        by_key = {source.key: source for source in group_by_upstream(mirrors)}
         for key in self._sources.keys() - by_key.keys():
             self._again.pop(key, None)
             self._crashes.pop(key, None)
@@ -165,7 +167,8 @@ class Watch:
                 partial(self._listener_ended, key),
             )
 
-    def _handle_event(self, source: Source, line: dict[str, Any]) -> None:
+    def _handle_event(self, source: WatchedUpstream, line: dict[str, Any]) -> None:
+        """Record that a listener is connected or not, or schedule an announced commit."""
         if source.key not in self._sources:
             return
         now = time.monotonic()
@@ -196,7 +199,7 @@ class Watch:
             self._schedule.announce(name, now, newer=newer)
 
     def _listener_ended(self, key: str, code: int, took: float) -> None:
-        """Restart a listener that crashed, after a pause."""
+        """Schedule the restart of a listener that ended, and poll its modules meanwhile."""
         source = self._sources.get(key)
         if source is None or key in self._again or self._stopping:
             return
@@ -210,7 +213,7 @@ class Watch:
 
     # -- syncs
 
-    def _sync(self, name: str) -> None:
+    def _start_sync(self, name: str) -> None:
         self._waiting.pop(name, None)
         self._schedule.began(name)
         as_json = self._console.as_json
@@ -226,16 +229,16 @@ class Watch:
             Lines(name, sys.stdout.buffer, as_json=as_json).feed,
             Lines(name, sys.stderr.buffer, as_json=False).feed,
         )
-        self._children.start(name, execute, handlers, partial(self._ended, name))
+        self._children.start(name, execute, handlers, partial(self._sync_ended, name))
 
-    def _ended(self, name: str, code: int, took: float) -> None:
+    def _sync_ended(self, name: str, code: int, took: float) -> None:
         now = time.monotonic()
         console = replace(self._console, module=name)
         failed, locked = code != ExitCode.OK, code == ExitCode.LOCKED
         rest = self._schedule.ended(name, now, failed=failed, locked=locked)
         console.event("ended", code=code, name=name_of(code), milliseconds=round(1000 * took))
         if failed and not self._stopping:
-            console.error(f"{name}: {meaning(code)}; tried again in {rest:.0f} s")
+            console.error(f"{name}: {exit_meaning(code)}; tried again in {rest:.0f} s")
         elif not failed:
             console.info(f"{name}: in step after {took:.1f} s")
         waiting = self._waiting.get(name)
@@ -270,9 +273,9 @@ class _JsonLines:
 
 def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
     watch, stale = config.watch, seconds(mirror.config.max_age)
-    look = max(_LEAST_LOOK, min(_LOOK, stale)) if stale else _LOOK
+    slow_poll = max(_LEAST_SLOW_POLL, min(_SLOW_POLL, stale)) if stale else _SLOW_POLL
     poll = seconds(watch.poll)
-    return Rhythm(seconds(watch.spread), poll, max(look, poll) if not stale else look)
+    return Rhythm(seconds(watch.spread), poll, slow_poll if stale else max(slow_poll, poll))
 
 
 def listener_pause(crashes: int) -> float:

@@ -151,7 +151,7 @@ def space(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _needed(mirror: Mirror) -> Needed | None:
-    """Return what the newest commit adds to the applied one; zeros with a filter."""
+    """Return what the newest commit adds to the applied one, zeros with a filter, or None."""
     state, newest = load(mirror.paths.state), newest_local(mirror)
     if state.applied is None or newest is None:
         return None
@@ -162,7 +162,7 @@ def _needed(mirror: Mirror) -> Needed | None:
 
 
 def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
-    """Return a check that probes DEST's file system."""
+    """Return a check that calls `probe` with a temporary folder in DEST."""
     return partial(_probed, probe)
 
 
@@ -173,7 +173,7 @@ def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Findin
 
 @contextmanager
 def _folder(mirror: Mirror) -> Iterator[Path]:
-    """Make a folder in DEST, and hold the module's lock; raises `LockedError` during a run."""
+    """Yield a temporary folder in DEST, holding the module's lock; `LockedError` during a run."""
     with ExitStack() as stack:
         if mirror.paths.folder.is_dir():
             stack.enter_context(locked(mirror.paths.lock))

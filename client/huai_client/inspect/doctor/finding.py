@@ -84,7 +84,7 @@ class Examined(NamedTuple):
 
 
 def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
-    """Execute `checks` in order."""
+    """Execute `checks` in order; skip those that need one that failed."""
     failed: set[str] = set()
     for check in checks:
         unmet = [need for need in check.needs if need in failed]
@@ -99,6 +99,7 @@ def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[E
 
 
 def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
+    """Yield the findings of `check`; an error that it raises is one."""
     try:
         yield from check.run(subject)
     except LockedError as error:

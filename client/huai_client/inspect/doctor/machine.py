@@ -53,53 +53,53 @@ def confinement(_: Path) -> Iterator[Finding]:
     )
 
 
-def root(place: Path) -> Iterator[Finding]:
+def root(state_root: Path) -> Iterator[Finding]:
     """Check that this user can write the state root, and other users cannot read it."""
     try:
-        status = place.stat()
+        status = state_root.stat()
     except FileNotFoundError:
-        yield fail(f"{place} does not exist", f"mkdir -p {place}", ExitCode.CONFIG)
+        yield fail(f"{state_root} does not exist", f"mkdir -p {state_root}", ExitCode.CONFIG)
         return
     if not stat.S_ISDIR(status.st_mode):
-        yield fail(f"{place} is not a directory", "give another --root", ExitCode.CONFIG)
+        yield fail(f"{state_root} is not a directory", "give another --root", ExitCode.CONFIG)
         return
-    for path in _state_files(place):
+    for path in _state_files(state_root):
         if not os.access(path, os.W_OK, effective_ids=True, follow_symlinks=True):
             owner = f"user {path.stat().st_uid}"
             fix = f"run as {owner}, give it to user {os.geteuid()}, or give another --root"
             yield fail(f"{path} cannot be written", fix, ExitCode.FILE_IO)
             return
     if status.st_uid != os.geteuid():
-        message = f"{place} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
+        message = f"{state_root} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
         yield warn(message, f"run as user {status.st_uid}, who may not change files of this user")
         return
-    shared = _readable(place, status.st_mode)
+    shared = _readable(state_root, status.st_mode)
     if shared is not None:
         yield warn(
             f"{shared} can be read by other users, with its logins or its lock",
-            f"chmod -R go-rwx {place}",
+            f"chmod -R go-rwx {state_root}",
         )
         return
-    yield ok(f"{place} can be written, and read by its owner only")
+    yield ok(f"{state_root} can be written, and read by its owner only")
 
 
-def _readable(place: Path, mode: int) -> Path | None:
+def _readable(state_root: Path, mode: int) -> Path | None:
     """Return a private file below the root that other users can read, or None."""
     if not mode & 0o007:  # rights of the group are set on purpose
         return None
-    secret = (config_path(place), *place.glob("modules/*/lock"))
+    secret = (config_path(state_root), *state_root.glob("modules/*/lock"))
     return next((path for path in secret if path.exists() and path.stat().st_mode & 0o044), None)
 
 
-def root_space(place: Path) -> Iterator[Finding]:
+def root_space(state_root: Path) -> Iterator[Finding]:
     """Check that there is room for state and metadata."""
-    yield from room_findings(place)
+    yield from room_findings(state_root)
 
 
-def _state_files(place: Path) -> Iterator[Path]:
+def _state_files(state_root: Path) -> Iterator[Path]:
     """Yield the root, the folders of its modules, and the files that runs replace."""
-    yield place
-    for folder in sorted(place.glob("modules/*")):
+    yield state_root
+    for folder in sorted(state_root.glob("modules/*")):
         yield folder
         yield from (path for path in sorted(folder.iterdir()) if not path.is_symlink())
 
@@ -111,18 +111,18 @@ class Needed(NamedTuple):
     inodes: int
 
 
-def room_findings(place: Path, needed: Needed | None = None) -> Iterator[Finding]:
+def room_findings(folder: Path, needed: Needed | None = None) -> Iterator[Finding]:
     """Check the room in bytes, for users other than root, and in inodes, if they are counted.
 
     `needed` is the room that has to be free, if it is known.
     """
-    status = os.statvfs(place)
+    status = os.statvfs(folder)
     free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
-    text = f"{place}: {human(free)} of {human(size)} are free"
+    text = f"{folder}: {human(free)} of {human(size)} are free"
     bytes_needed, inodes_needed = needed or (None, None)
     yield judge_room(text, free, size, (_BYTES_LEAST, _BYTES_LITTLE), bytes_needed)
     if status.f_files:
-        text = f"{place}: {status.f_favail:,} of {status.f_files:,} inodes are free"
+        text = f"{folder}: {status.f_favail:,} of {status.f_files:,} inodes are free"
         bounds = (_INODES_LEAST, _INODES_LITTLE)
         yield judge_room(text, status.f_favail, status.f_files, bounds, inodes_needed)
 

@@ -34,27 +34,27 @@ _LOCKS = Path("/proc/locks")
 
 def lock(mirror: Mirror) -> Iterator[Finding]:
     """Check that the lock is free, or was taken less than a day ago."""
-    place = mirror.paths.lock
-    if not place.exists() and not place.is_symlink():
+    path = mirror.paths.lock
+    if not path.exists() and not path.is_symlink():
         yield ok("free; no run yet")
         return
-    if place.is_symlink() or not place.is_file():
-        yield fail(f"{place} is not a file", f"remove it: rm -r {place}", ExitCode.FILE_IO)
+    if path.is_symlink() or not path.is_file():
+        yield fail(f"{path} is not a file", f"remove it: rm -r {path}", ExitCode.FILE_IO)
         return
-    if not _is_locked(place):
+    if not _is_locked(path):
         yield ok("free")
         return
-    since = time.time() - place.stat().st_mtime
-    text = f"held by process {holder(place) or 'unknown'} for {format_span(max(0.0, since))}"
+    since = time.time() - path.stat().st_mtime
+    text = f"held by process {holder(path) or 'unknown'} for {format_span(max(0.0, since))}"
     if since > _LONG:
         yield warn(text, "check what that process does; end it if it hangs")
     else:
         yield ok(text)
 
 
-def _is_locked(place: Path) -> bool:
+def _is_locked(path: Path) -> bool:
     """Return True if a process holds the lock, by /proc/locks (proc(5)), which delays no run."""
-    status = place.stat()
+    status = path.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return any(device in line.split() for line in _LOCKS.read_text().splitlines())
 
@@ -104,17 +104,17 @@ def history(mirror: Mirror) -> Iterator[Finding]:
 
 def repository(mirror: Mirror) -> Iterator[Finding]:
     """Check that the objects of the applied commit can be read."""
-    applied, place = states.load(mirror.paths.state).applied, mirror.paths.repository
+    applied, path = states.load(mirror.paths.state).applied, mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")
         return
     fix = f"nothing: huai-client sync {mirror.name} fetches it again and compares the whole tree"
-    if not place.exists():
-        yield warn(f"{place} is missing", fix)
+    if not path.exists():
+        yield warn(f"{path} is missing", fix)
         return
-    opened = Repository(place, make=False)
+    opened = Repository(path, make=False)
     if not opened.has(applied):
-        yield warn(f"the applied commit {applied[:12]} is not in {place}", fix)
+        yield warn(f"the applied commit {applied[:12]} is not in {path}", fix)
         return
     listings = opened.commit(applied).snapshot.listings()
     count = sum(1 for _ in islice(listings, _DIRECTORIES))
@@ -125,11 +125,11 @@ def repository(mirror: Mirror) -> Iterator[Finding]:
 def tree(mirror: Mirror) -> Iterator[Finding]:
     """Check that DEST has synced content, so that its disk is mounted."""
     recorded = states.load(mirror.paths.state)
-    applied, place = recorded.applied, mirror.paths.repository
-    if applied is None or not place.exists():
+    applied, path = recorded.applied, mirror.paths.repository
+    if applied is None or not path.exists():
         yield skipped("nothing was applied yet")
         return
-    opened = Repository(place, make=False)
+    opened = Repository(path, make=False)
     if not opened.has(applied):
         yield skipped("the repository lacks the applied commit")
         return

@@ -93,7 +93,7 @@ def clock(mirror: Mirror) -> Iterator[Finding]:
 
 def content(mirror: Mirror) -> Iterator[Finding]:
     """Check that each content URL accepts connections, and has a file of the newest commit."""
-    urls = own_urls(mirror.config.content_places)
+    urls = own_urls(mirror.config.ranked_urls)
     sample, reason = None, ""
     try:
         sample = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)
@@ -141,6 +141,7 @@ def _compared(url: MetadataUrl, ahead: float) -> Finding:
 
 
 def _reached(mirror: Mirror, url: ContentUrl, sample: Sample | None) -> Finding:
+    """Probe `url`, and compare `sample` there and measure the speed, if it is given."""
     seconds = min(_TIMEOUT, mirror.config.timeout)
     options = TransferOptions(
         streams=1,
@@ -195,6 +196,7 @@ def _as_warning(finding: Finding) -> Finding:
 
 
 def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings about several URLs; unless all fail, failures become warnings."""
     all_findings = list(findings)
     reachable = any(finding.result is not Result.FAIL for finding in all_findings)
     for finding in all_findings:
@@ -227,7 +229,10 @@ def agreement(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
-    """Yield serial, id and place of the applied commit, and of the newest at each URL."""
+    """Yield serial, id and origin of the applied commit, and of the newest one at each HTTP URL.
+
+    Fetches into a temporary repository; a URL that fails is left out.
+    """
     applied = states.load(mirror.paths.state).applied
     deadline = Deadline.after(_SECONDS)
     with tempfile.TemporaryDirectory(prefix="huai-doctor-") as folder:

@@ -119,7 +119,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self._read += len(data)
         return data
 
-    def end(self, error: CurlError) -> None:
+    def record_end(self, error: CurlError) -> None:
         """Record how the transfer ended."""
         self._end = error
 
@@ -148,7 +148,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
             raise BrokenError(self._end, self._proxy, self.refusal)
 
     def _step(self) -> None:
-        """Wait for the next event, as long as the rules allow."""
+        """Wait for the next event; raises `TimeoutError` or `TimeUpError` by the rules."""
         if self._paused:
             self._paused = False
             self.curl.pause(pycurl.PAUSE_CONT)
@@ -216,7 +216,7 @@ class _Session:
         """Continue all exchanges, for `seconds` at most."""
         self._loop.step(seconds)
         for curl, error in self._loop.ended():
-            self._exchanges.pop(curl).end(error)
+            self._exchanges.pop(curl).record_end(error)
 
 
 _sessions: dict[tuple[int, int], _Session] = {}

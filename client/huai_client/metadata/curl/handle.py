@@ -77,7 +77,7 @@ class Handle:
             self.curl.setopt(pycurl.KEYPASSWD, "")  # else libcurl would prompt on the terminal
 
     def close(self) -> None:
-        """End the transfer."""
+        """Free the handle, which ends its transfer."""
         self.curl.close()
 
     def set_proxy(self, proxy: Proxy | None) -> None:

@@ -40,7 +40,10 @@ class LocalRepository(NamedTuple):
     def install(
         self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: Work
     ) -> tuple[CommitHead, Path | None]:
-        """Check that `pack` and the trees `complete` hold all of `commit`, and install it."""
+        """Check that `pack` and the trees `complete` hold all of `commit`, and install it.
+
+        Returns the commit's head, and the pack's path if it adds a file; reports a refused pack.
+        """
         try:
             path, data = pack.install(self.objects, work, (bytes.fromhex(commit), [*complete]))
         except FormatError as error:

@@ -49,7 +49,9 @@ class BoundedProcess:
         return bytes(self._errors)
 
     def run(self, timeout: float, deadline: Deadline, received: Callable[[], int]) -> None:
-        """Run to the end; `TimeoutError`, `TimeUpError`, or `FormatError` for much other output.
+        """Run to the end, and set `code`.
+
+        Raises `TimeoutError`, `TimeUpError`, or `FormatError` for much other output.
 
         `received` counts the bytes of packs so far.  `timeout` (s) limits each pause without
         output, and the whole run, to which each `MINIMUM_RATE` bytes add a second.
@@ -82,6 +84,7 @@ class BoundedProcess:
         deadline: Deadline,
         received: Callable[[], int],
     ) -> None:
+        """Collect output until the process ends; raise if it is too slow, too late or too much."""
         began = last_output = time.monotonic()
         printed = packed = 0
         with selectors.DefaultSelector() as selector:

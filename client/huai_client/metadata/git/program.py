@@ -139,7 +139,7 @@ class GitProgram:
         options: Sequence[tuple[str, str]] = (),
         received: Callable[[], int] = lambda: 0,
     ) -> bytes:
-        """Return its output; `received` counts the bytes of packs so far."""
+        """Run git, and return its output; `received` counts the bytes of packs so far."""
         environment = {**self._environment([*_OPTIONS, *options]), **variables}
         process = BoundedProcess([self._program, *arguments], environment)
         try:

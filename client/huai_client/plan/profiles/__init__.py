@@ -60,7 +60,7 @@ def _rules(texts: list[str]) -> tuple[StageRule, ...]:
     return tuple(rule for rule in rules if isinstance(rule, StageRule))
 
 
-def volatile_files(module: Module, descriptor: Descriptor) -> list[VolatileRule]:
+def list_volatile_rules(module: Module, descriptor: Descriptor) -> list[VolatileRule]:
     """Return the rules of files that change without a commit: of client.toml, else all others."""
     if module.volatile is not None:
         rules = own_rules(volatile_rules(module.volatile))

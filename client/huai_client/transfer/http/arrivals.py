@@ -69,7 +69,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._running.clear()
 
     def next_job(self) -> Job | None:
-        """Return a job for the next file that needs one; complete files are verified at once."""
+        """Return a job for the next file, or None; a file that is complete already is verified."""
         while (file := self._next_file()) is not None:
             begun = self._beginnings.get(file.path, 0)
             is_proved = file.digest is not None or not file.size
@@ -83,7 +83,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         return None
 
     def done(self, job: Job, verdict: Verdict) -> None:
-        """Keep the received file, or record the failure."""
+        """Keep the received file, or record the failure; raises if a login is required."""
         file, target = self._running.pop(job)
         meaning = verdict.meaning
         if meaning is Meaning.TAKE:
@@ -126,7 +126,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._retries.append(file)
 
     def _record_refusal(self, file: File, verdict: Verdict) -> None:
-        """Record that the server does not serve a file."""
+        """Record that a file is not served, or try it again; raises after many such in a row."""
         self._failed_in_row += 1
         failing = verdict.meaning is Meaning.FAILING
         if self._failed_in_row >= _FAILURES_MOST and not self.arrived_paths and not self._waiting:
@@ -207,7 +207,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self._folders.drop(file.path)
 
     def _leave_out(self, file: File) -> None:
-        """Stop using this URL if another one can send the rest."""
+        """Raise `WrongContentError`, so that this URL is left, if another one can send the rest."""
         if any(other != self._url for other in self._shared.sources.usable()):
             raise WrongContentError(
                 f"{self._url}: {show(file.path)} has the right size and other content",

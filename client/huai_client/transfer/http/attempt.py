@@ -41,7 +41,7 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     with incoming.opened(run) as top, Folders(top) as folders:
         arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
         with arrivals, shared.admission.admit(url, processes.pause) as grant:
-            processes.begin()
+            processes.check_time()
             task = url, sum(sizes(batch.open)) - sum(beginnings.values())
             failure = _run_requests(shared, arrivals, task, stream, grant)
         processes.check()
@@ -50,14 +50,14 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         except TransferError as error:
             failure = failure or error
     _conclude(shared, batch, run, arrivals)
-    processes.begin()  # at the deadline it was stopped here, and is not to blame
+    processes.check_time()  # at the deadline it was stopped here, and is not to blame
     return failure
 
 
 def _run_requests(
     shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> TransferError | None:
-    """Send all requests, and return the error that ended them early.
+    """Send all requests; return the error that ended them early, or None; record the speed.
 
     `task`: the URL, and the number of bytes to receive.
     """
@@ -84,6 +84,7 @@ def _run_requests(
 def _watch(
     shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
+    """Return a function for each tick, which reports progress and raises for a slow server."""
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)
     timeout = shared.options.timeout
@@ -92,7 +93,7 @@ def _watch(
 
     def watch(received: int) -> None:
         nonlocal counted
-        shared.processes.begin()
+        shared.processes.check_time()
         if len(arrivals.arrived_paths) > counted:
             counted = len(arrivals.arrived_paths)
             shared.busy.admitted(stream)
@@ -108,6 +109,7 @@ def _watch(
 
 
 def _conclude(shared: Shared, batch: Batch, run: int, arrivals: Arrivals) -> None:
+    """Take the arrived files out of the batch; keep the beginnings of the others."""
     rest = [file for file in batch.open if file.path not in arrivals.arrived_paths]
     batch.verdicts = [(file, arrivals.verdicts.get(file.path, Arrival.MISSING)) for file in rest]
     batch.open = rest

@@ -99,7 +99,7 @@ class Connections(AbstractContextManager["Connections"]):
         self._loop.close()
 
     def run(self, work: Work, watch: Callable[[int], None]) -> TransferError | None:
-        """Carry out `work`; return the failure that ended it early.
+        """Carry out `work`; return the failure that ended it early, or None.
 
         `watch` is called every tick with the number of bytes received.  An exception of it or of
         `work` ends the run.
@@ -165,6 +165,7 @@ class Connections(AbstractContextManager["Connections"]):
             self._conclude(work, request, epoch, error)
 
     def _conclude(self, work: Work, request: Request, epoch: int, error: CurlError) -> None:
+        """Pass a job that ended to `work`, or request its rest; a lasting failure ends the run."""
         number = error.number
         if number and request.refusal:
             self._conclude_refusal(work, request)
@@ -195,7 +196,7 @@ class Connections(AbstractContextManager["Connections"]):
         return _proxy_for(self._url.source)
 
     def _may_continue(self, epoch: int) -> bool:
-        """Return True if requests may continue after a connection broke.
+        """Record a broken connection; return True if requests may continue.
 
         Requests that were started before the last break belong to the same connection.
         """
@@ -205,6 +206,7 @@ class Connections(AbstractContextManager["Connections"]):
         return self._strikes < _STRIKES_MOST
 
     def _conclude_response(self, work: Work, request: Request, verdict: Verdict) -> None:
+        """Follow a redirect, stop at a full server, or pass the verdict to `work`."""
         job = request.job
         if verdict.meaning is Meaning.REDIRECT:
             try:

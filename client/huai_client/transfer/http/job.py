@@ -104,15 +104,15 @@ class Folders(AbstractContextManager["Folders"]):
 
     def of(self, path: RelPath) -> int:
         """Return the directory that holds `path`, made if it is missing."""
-        place = parent(path)
-        handle = self._open.get(place)
+        folder_path = parent(path)
+        handle = self._open.get(folder_path)
         if handle is None:
-            with handles.opened(self._top, place, make=True) as opened:
-                handle = self._open[place] = os.dup(opened)
+            with handles.opened(self._top, folder_path, make=True) as opened:
+                handle = self._open[folder_path] = os.dup(opened)
             if len(self._open) > _FOLDERS_MOST:
                 os.close(self._open.popitem(last=False)[1])
         else:
-            self._open.move_to_end(place)
+            self._open.move_to_end(folder_path)
         return handle
 
     def drop(self, path: RelPath) -> None:

@@ -42,7 +42,7 @@ def headers_for(url: ContentUrl, file: Path | None) -> tuple[str, ...]:
 
 
 def read_headers(file: Path) -> tuple[str, ...]:
-    """Return the header lines of `file`, without empty ones and comments (#)."""
+    """Return the header lines of `file`, without comments (#); raises `TransferOptionsError`."""
     try:
         with file.open("rb") as opened:
             mode, text = os.fstat(opened.fileno()).st_mode, opened.read(_BYTES_MAX).decode()

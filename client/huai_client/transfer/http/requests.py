@@ -94,7 +94,7 @@ class Request(Handle):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the head received so far."""
+        """The verdict on the head received so far, reached once; if it is TAKE the job begins."""
         if self._verdict is None:
             self._verdict = judge(read_head(bytes(self._head)), self.job.requested, time.time())
             if self._verdict.meaning is Meaning.TAKE:

@@ -61,7 +61,7 @@ class Older(NamedTuple):
         return file_state(os.fstat(self.handle)) == file_state(self.status)
 
     def read(self, block: int, threads: int) -> BlockIndex | None:
-        """Return its index with blocks of `block` bytes; None if too small or not readable."""
+        """Read it, and return its index by `block` bytes; None if it is too small or unreadable."""
         try:
             return BlockIndex.of_file(self.handle, block, threads)
         except OSError:

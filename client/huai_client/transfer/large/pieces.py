@@ -67,14 +67,14 @@ class Pieces(AbstractContextManager["Pieces"]):
         return self._tally.received
 
     def urls(self) -> list[ContentUrl]:
-        """Return the URLs that may have pieces, in the order of use."""
+        """Return the URLs that may have pieces, in the order of use; raises if all refused."""
         usable = self._sources.usable()
         return [
             url for url in usable if url.transport is Transport.HTTP and url not in self._whole_only
         ]
 
     def add(self, url: ContentUrl) -> None:
-        """Use `url` as well."""
+        """Use `url` as well, after all others."""
         if url not in self._range_sources:
             self._sources.add(url)
             self._range_sources[url] = RangeSource(len(self._range_sources), url, self._terms)
@@ -106,7 +106,7 @@ class Pieces(AbstractContextManager["Pieces"]):
             yield avoided
 
     def _fetch_from(self, urls: Sequence[ContentUrl], new_file: NewFile, missing: Ranges) -> Ranges:
-        """Return the ranges that none of `urls` sent."""
+        """Fetch from several of `urls` at once; return the ranges that none of them sent."""
         for url in self._range_sources.keys() - urls[: self._width]:
             self._range_sources[url].close()  # its share of the limits is needed by others
         ranges, queue = SharedRanges(_spans(missing)), deque(urls)
@@ -130,6 +130,7 @@ class Pieces(AbstractContextManager["Pieces"]):
         return ranges.left()
 
     def _fetch_one(self, url: ContentUrl, new_file: NewFile, ranges: SharedRanges) -> None:
+        """Fetch ranges from `url`; after a failure use it no longer, or last."""
         failure = self._range_sources[url].fetch(new_file, ranges)
         if failure is None:
             self._sources.answered(url)

@@ -82,8 +82,8 @@ class Arriving(Piece):
     def complete(self) -> None:
         """Prove the range; raises `WrongBlockError`."""
         new_file, aside = self._new_file, self._aside
-        place = new_file.handle if aside < 0 else aside
-        wrong = new_file.blocks.wrong_ranges(place, [self.span], _THREADS)
+        handle = new_file.handle if aside < 0 else aside
+        wrong = new_file.blocks.wrong_ranges(handle, [self.span], _THREADS)
         if wrong and aside >= 0:
             wrong = [self.span]  # nothing of it is kept
         counts = self._ranges.complete(self._assigned, [Span(*each) for each in wrong])
@@ -209,7 +209,7 @@ class RangeSource:
                     self._give_up(ranges, failure)
                     return failure
                 ranges.wait(_TICK)
-                self._terms.processes.begin()
+                self._terms.processes.check_time()
         return None
 
     def _watch(
@@ -219,8 +219,9 @@ class RangeSource:
         since: tuple[int, StallDetector],
         received: int,
     ) -> None:
+        """Report the progress; raise if the source is not needed any more, or silent."""
         before, stall = since
-        self._terms.processes.begin()
+        self._terms.processes.check_time()
         self._terms.tally.in_flight(self._number, self._received + received - before)
         if connections.busy and (ranges.over or ranges.is_overtaken(self._number)):
             raise _LeaveError
@@ -237,6 +238,7 @@ class RangeSource:
                 raise failure
 
     def _connect(self, ranges: SharedRanges) -> Connections:
+        """Return the connections of this run, after waiting for admission the first time."""
         if self._connections is None:
             options = self._terms.options
             admitting = self._terms.admission.admit(self.url, partial(self._pause, ranges))
@@ -250,7 +252,7 @@ class RangeSource:
         """Sleep, unless the transfer ends before."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self._terms.processes.begin()
+            self._terms.processes.check_time()
             if ranges.over:
                 raise _LeaveError
             ranges.wait(min(left, _TICK))

@@ -71,7 +71,7 @@ class SharedRanges:
             return sorted([*self._returned, *self._fresh])
 
     def assign(self, mirror: int, most: int) -> AssignedRange | None:
-        """Assign the next range to `mirror`, which may have `most` of them, if there is one."""
+        """Assign the next range, or an overdue one, to `mirror`, which may have `most`; or None."""
         with self._changed:
             count = sum(other.mirror == mirror for other in self._assigned)
             if self._ended or mirror in self._overtaken or count >= most:
@@ -110,7 +110,7 @@ class SharedRanges:
             return True
 
     def return_ranges(self, mirror: int) -> None:
-        """Return the unfinished ranges of `mirror`."""
+        """Let others send the unfinished ranges of `mirror`."""
         with self._changed:
             for assigned in [assigned for assigned in self._assigned if assigned.mirror == mirror]:
                 self._assigned.remove(assigned)

@@ -94,16 +94,16 @@ def _restrict(domain: Domain) -> None:
     with closing(_call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)) as ruleset:
         for path in domain.read:
             _allow(ruleset, path, _READ & handled)
-        for place in domain.write:
-            _allow(ruleset, place, handled)
+        for target in domain.write:
+            _allow(ruleset, target, handled)
         if _libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "prctl")
         _call(_RESTRICT_SELF, ruleset, 0)
 
 
-def _allow(ruleset: int, place: bytes | int, rights: int) -> None:
+def _allow(ruleset: int, path: bytes | int, rights: int) -> None:
     try:
-        opened = os.dup(place) if isinstance(place, int) else os.open(place, os.O_PATH)
+        opened = os.dup(path) if isinstance(path, int) else os.open(path, os.O_PATH)
     except OSError:
         return
     with closing(opened) as handle:

@@ -127,6 +127,7 @@ class RsyncProcess:
         self._process.terminate()
 
     def _listen(self, pipes: selectors.BaseSelector, progressed: Callable[[int], None]) -> None:
+        """Read output, and stop rsync if it stalls or sends too much; set `ended`."""
         for pipe, read in (
             (self._process.stdout, self.output.read_output),
             (self._process.stderr, self.output.read_errors),
@@ -155,6 +156,7 @@ class RsyncProcess:
         self.ended = not pipes.get_map()
 
     def _reap(self) -> None:
+        """Wait for its end, kill it if that takes too long, and close the pipes."""
         self.output.read_errors(b"\n")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
@@ -255,7 +257,7 @@ class ProcessGroup:
         if self.over:
             raise StoppedError
 
-    def begin(self) -> None:
+    def check_time(self) -> None:
         """Raise `StoppedError` after `stop`, `OutOfTimeError` after the deadline."""
         self.check()
         if self.late:
@@ -269,9 +271,9 @@ class ProcessGroup:
                 run.stop()
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless `stop` is called or the deadline comes; then raise as `begin` does."""
+        """Sleep, unless `stop` is called or the deadline comes; then raise as `check_time` does."""
         self._over.wait(max(0.0, min(seconds, self._deadline.left)))
-        self.begin()
+        self.check_time()
 
     @contextmanager
     def running(self, run: RsyncProcess) -> Iterator[RsyncProcess]:

@@ -11,9 +11,9 @@ from huai_client.cli.progress import (
     LoggedProgress,
     PlainProgress,
     TerminalProgress,
-    choose,
+    choose_listener,
     time_left,
-    work,
+    transfer_cost,
 )
 from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
@@ -55,28 +55,30 @@ def _talk(*, quiet: bool = False, as_json: bool = False) -> Console:
 
 def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
     log, terminal = io.StringIO(), _Terminal()
-    assert isinstance(choose(_talk(quiet=True, as_json=True), out=log, err=terminal), JsonProgress)
-    assert isinstance(choose(_talk(quiet=True), out=log, err=terminal), LoggedProgress)
-    assert isinstance(choose(_talk(), out=log, err=terminal), TerminalProgress)
-    assert isinstance(choose(_talk(), out=log, err=log), PlainProgress)
+    assert isinstance(
+        choose_listener(_talk(quiet=True, as_json=True), out=log, err=terminal), JsonProgress
+    )
+    assert isinstance(choose_listener(_talk(quiet=True), out=log, err=terminal), LoggedProgress)
+    assert isinstance(choose_listener(_talk(), out=log, err=terminal), TerminalProgress)
+    assert isinstance(choose_listener(_talk(), out=log, err=log), PlainProgress)
 
 
 def test_the_time_left_counts_files_too() -> None:
     """Half of the files are small: by bytes alone hardly anything is done."""
-    total = work(1000, 500 << 20)
-    small = work(900, 1 << 20)
+    total = transfer_cost(1000, 500 << 20)
+    small = transfer_cost(900, 1 << 20)
     assert 0.02 < small / total < 0.05
     assert time_left(60, done=small, total=total) == pytest.approx(60 * (total - small) / small)
     assert time_left(60, done=0, total=total) is None
     # If all files are equal, their share counts.
-    left = time_left(60, done=work(620, 620), total=work(1000, 1000))
+    left = time_left(60, done=transfer_cost(620, 620), total=transfer_cost(1000, 1000))
     assert left == pytest.approx(60 * 380 / 620)
 
 
 def test_a_log_file_hears_of_troubles_only(tmp_path: Path) -> None:
     err, log = io.StringIO(), tmp_path / "log"
     console = Console(quiet=False, as_json=True, module="m", log_file=LogFile(log))
-    listener = choose(console, out=err, err=io.StringIO())
+    listener = choose_listener(console, out=err, err=io.StringIO())
     _whole_transfer(listener, _Clock())
     noted = [line.partition("] ")[2] for line in log.read_text().splitlines()]
     assert noted == ["m: trying again: it broke", "m: waiting: it is full"]

@@ -84,11 +84,11 @@ def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
     assert "'- /mark'" in reason(options, tmp_path)
     request = undeletable(rules(call(options), tmp_path))
     assert request
-    assert request.protected(b"project", directory=True)
-    assert not request.protected(b"project/trace", directory=True)
+    assert request.protects(b"project", directory=True)
+    assert not request.protects(b"project/trace", directory=True)
     excluded = undeletable(rules(call("--delete-excluded --exclude=/mark -f 'P /x'"), tmp_path))
     assert excluded
-    assert not excluded.protected(b"mark", directory=False)
+    assert not excluded.protects(b"mark", directory=False)
     assert undeletable(rules(call("--delete-excluded --exclude=/mark"), tmp_path)) is None
 
 

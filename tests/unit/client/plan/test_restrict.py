@@ -54,14 +54,14 @@ def test_what_the_rules_leave_out_stays_as_it_is() -> None:
 
 def test_no_inode_is_taken_over_from_a_name_that_stays() -> None:
     reuses = {
-        RelPath(b"a"): Reuse(RelPath(b"gone"), 0, names=3),
+        RelPath(b"a"): Reuse(RelPath(b"gone"), 0, most_links=3),
         RelPath(b"b.iso"): Reuse(RelPath(b"gone"), 0),
         RelPath(b"c"): Reuse(RelPath(b"b.iso"), 0, twin=True),
         RelPath(b"d"): Reuse(RelPath(b"a"), 0, twin=True),
     }
     fetches = [file(path) for path in reuses]
     part = restricted(replace(plan(Stage("payload", fetches)), reuses=reuses), RULES)
-    assert {path: reuse.names for path, reuse in part.reuses.items()} == {b"a": 0, b"d": 0}
+    assert {path: reuse.most_links for path, reuse in part.reuses.items()} == {b"a": 0, b"d": 0}
 
 
 @pytest.mark.parametrize(

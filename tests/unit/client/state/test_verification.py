@@ -43,7 +43,7 @@ def finish(
     content: bool = False,
 ) -> None:
     with record.writing():
-        record.finished(Unfinished(at(path), began, b"", 0), ids.identity, content=content)
+        record.record_finished(Unfinished(at(path), began, b"", 0), ids.identity, content=content)
 
 
 def test_paths_of_any_bytes(tmp_path: Path) -> None:
@@ -111,18 +111,18 @@ def test_a_part_that_changed_while_it_was_looked_at(tmp_path: Path) -> None:
     middle = Unfinished(at(b"a"), 7, b"\0x\0", 2)
     with recorded(place, b"a") as record:
         with record.writing():
-            record.paused(middle, content=False)
+            record.record_position(middle, content=False)
             record.change(at(b"a"), OTHER)
-            record.paused(middle._replace(position=b"\0y\0"), content=False)
+            record.record_position(middle._replace(position=b"\0y\0"), content=False)
         assert record.unfinished(content=False) == middle._replace(position=b"\0y\0")
         assert record.unfinished(content=True) is None
         finish(record, b"a", 7, OTHER)
         assert record.unfinished(content=False) is None
         assert read_account(place).total.metadata.changed == 1  # type: ignore[union-attr]
         with record.writing():
-            record.paused(middle, content=False)
+            record.record_position(middle, content=False)
             record.change(at(b"a"), ONE)
-            record.paused(middle._replace(began=9), content=False)  # from its beginning
+            record.record_position(middle._replace(began=9), content=False)  # from its beginning
         finish(record, b"a", 9)
         assert read_account(place).total.metadata.changed == 0  # type: ignore[union-attr]
 
@@ -143,7 +143,7 @@ def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
 def test_a_part_that_goes_is_not_gone_on_with(tmp_path: Path) -> None:
     with recorded(tmp_path / "r", b"a", b"a/b") as record:
         with record.writing():
-            record.paused(Unfinished(at(b"a/b"), 7, b"\0x\0", 0), content=True)
+            record.record_position(Unfinished(at(b"a/b"), 7, b"\0x\0", 0), content=True)
             record.drop(at(b"a"))
         assert record.unfinished(content=True) is None
 
@@ -157,10 +157,10 @@ def test_nothing_half_is_written(tmp_path: Path) -> None:
 
 def test_the_filter(tmp_path: Path) -> None:
     with VerificationRecord(tmp_path / "r") as record, record.writing():
-        assert not record.applied("1", "")
-        assert record.applied("2", "- x\n")
-        assert not record.applied("3", "- x\n")
-        assert record.applied("4", "")
+        assert not record.record_applied("1", "")
+        assert record.record_applied("2", "- x\n")
+        assert not record.record_applied("3", "- x\n")
+        assert record.record_applied("4", "")
 
 
 def test_a_hundred_bytes_or_so_a_part(tmp_path: Path) -> None:

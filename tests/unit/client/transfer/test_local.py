@@ -21,8 +21,8 @@ from tests.support.staged import ready
 SIZE = 5000
 OLD = file(b"d/old", SIZE)
 NEW = OLD._replace(path=at(b"new"))
-MOVE = Reuse(OLD.path, T0, names=1)
-COPY = MOVE._replace(names=0)
+MOVE = Reuse(OLD.path, T0, most_links=1)
+COPY = MOVE._replace(most_links=0)
 EVER, NEVER = 1 << 62, 0
 DONE = {"linked": Reused(1, 0, 0, SIZE), "copied": Reused(0, 0, 1, SIZE), "": Reused()}
 
@@ -106,12 +106,12 @@ def test_an_inode_with_more_names_than_go_is_not_given(ground: Ground) -> None:
 
 def test_an_inode_whose_names_all_go_is(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
-    assert ground.reuse(NEW, MOVE._replace(names=2)) == DONE["linked"]
+    assert ground.reuse(NEW, MOVE._replace(most_links=2)) == DONE["linked"]
 
 
 def test_equal_files_may_be_hardlinks(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
-    share = MOVE._replace(names=ANY_NUMBER)
+    share = MOVE._replace(most_links=ANY_NUMBER)
     assert ground.reuse(NEW, share) == DONE["linked"]
     other_mode = OLD._replace(path=at(b"other"), mode=0o600)
     assert ground.reuse(other_mode, share) == DONE["copied"]
@@ -185,7 +185,7 @@ def test_another_tree_is_read_and_never_linked(ground: Ground, tmp_path: Path) -
     other.mkdir()
     (other / "f").write_bytes(content(OLD.path, SIZE))
     os.utime(other / "f", ns=(7, 7))
-    reuse = Reuse(at(b"f"), 7, names=ANY_NUMBER, sure=False, tree=str(other))
+    reuse = Reuse(at(b"f"), 7, most_links=ANY_NUMBER, sure=False, tree=str(other))
     assert ground.reuse(NEW, reuse) == DONE["copied"]
     assert (other / "f").stat().st_nlink == 1
 

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.candidate import Candidate
-from huai_client.diff.table import CandidateTable, Place
+from huai_client.diff.table import CandidateTable, SurveyedPath
 from huai_client.tree import PathError, Tree, View
 from huai_schema.entries import Entry
 from tests.support.local_trees import at, file, linked
 from tests.support.unprivileged import run_unprivileged
 
 
-def place(path: bytes, expected: Entry | None = None) -> Place:
+def place(path: bytes, expected: Entry | None = None) -> SurveyedPath:
     return at(path), expected, ()
 
 
-def survey(view: View, places: list[Place]) -> list[Candidate]:
+def survey(view: View, places: list[SurveyedPath]) -> list[Candidate]:
     table = CandidateTable(view.names)
     table.add(places)
     view.survey(table.engine)

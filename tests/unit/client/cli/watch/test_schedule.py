@@ -3,7 +3,7 @@
 from huai_client.cli.watch.schedule import FIRST_PAUSE, Rhythm, Schedule
 from huai_client.cli.watch.watch import listener_pause
 
-RHYTHM = Rhythm(spread=30, poll=600, look=3600)
+RHYTHM = Rhythm(spread=30, poll=600, poll_with_events=3600)
 
 
 def latest(_: float, most: float) -> float:

@@ -43,7 +43,7 @@ def test_no_candidates() -> None:
 
 
 def test_a_move_by_digest_may_take_the_inode() -> None:
-    assert find_sources([NEW], removed(OLD)) == {b"new/g": Reuse(at(b"old/f"), T0, names=1)}
+    assert find_sources([NEW], removed(OLD)) == {b"new/g": Reuse(at(b"old/f"), T0, most_links=1)}
 
 
 def test_the_time_is_that_of_the_source_not_of_the_file_to_fetch() -> None:
@@ -73,26 +73,26 @@ def test_a_file_that_stays_keeps_its_inode() -> None:
 
 def test_a_name_that_gets_other_content_gives_its_inode() -> None:
     other = renamed(b"old/f", file(b"x", 20))
-    assert find_sources([NEW, other], stays(OLD, other))[NEW.path].names == 1
+    assert find_sources([NEW, other], stays(OLD, other))[NEW.path].most_links == 1
 
 
 def test_one_inode_for_one_file_only() -> None:
     again = renamed(b"new/h", OLD)
     reuses = find_sources([NEW, again], removed(OLD))
-    assert [reuses[path].names for path in (NEW.path, again.path)] == [1, 0]
+    assert [reuses[path].most_links for path in (NEW.path, again.path)] == [1, 0]
 
 
 def test_each_file_to_fetch_takes_another_source() -> None:
     other, again = renamed(b"old/g", OLD), renamed(b"new/h", OLD)
     reuses = find_sources([NEW, again], removed(OLD), removed(other))
     assert sorted(each.source for each in reuses.values()) == [b"old/f", b"old/g"]
-    assert [each.names for each in reuses.values()] == [1, 1]
+    assert [each.most_links for each in reuses.values()] == [1, 1]
 
 
 def test_all_names_of_an_inode_that_go_are_counted() -> None:
     second = linked(b"old/g", OLD)
     reuses = find_sources([NEW], removed(OLD, inode=7), removed(second, inode=7))
-    assert reuses[NEW.path].names == 2
+    assert reuses[NEW.path].most_links == 2
 
 
 def test_a_file_that_has_to_part_is_its_own_source_by_its_digest() -> None:
@@ -110,7 +110,7 @@ def test_files_that_may_share_are_linked_unless_the_inode_changes() -> None:
         (touched._replace(differing=frozenset({"mtime"})), 0),
     ):
         reuses = find_sources([NEW, again], candidate, may_share=True)
-        assert [each.names for each in reuses.values()] == [names, names]
+        assert [each.most_links for each in reuses.values()] == [names, names]
 
 
 def test_an_inode_that_changes_under_another_name() -> None:
@@ -118,7 +118,7 @@ def test_an_inode_that_changes_under_another_name() -> None:
     other = renamed(b"old/g", OLD)
     changes = stays(other, other._replace(mtime=5))._replace(differing=frozenset({"mtime"}))
     sources = removed(OLD, inode=7), changes._replace(inode=(1, 7))
-    assert find_sources([NEW], *sources, may_share=True)[NEW.path].names == 0
+    assert find_sources([NEW], *sources, may_share=True)[NEW.path].most_links == 0
 
 
 def test_empty_files_are_left_alone() -> None:
@@ -135,7 +135,9 @@ MOVED = renamed(b"new/f", PLAIN)
 
 
 def test_a_plain_move() -> None:
-    assert find_sources([MOVED], removed(PLAIN)) == {b"new/f": Reuse(at(b"old/f"), T0, names=1)}
+    assert find_sources([MOVED], removed(PLAIN)) == {
+        b"new/f": Reuse(at(b"old/f"), T0, most_links=1)
+    }
 
 
 def test_another_name_size_or_time_is_no_move() -> None:
@@ -166,7 +168,7 @@ def test_a_file_that_is_in_no_snapshot() -> None:
     # With a digest to compare it may be a source.
     expected = renamed(b"new/f", file(b"old/f"))
     assert find_sources([expected], extra) == {
-        b"new/f": Reuse(at(b"old/f"), T0, names=1, sure=False)
+        b"new/f": Reuse(at(b"old/f"), T0, most_links=1, sure=False)
     }
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from huai_client.diff.reuse import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, worth_looking
+from huai_client.diff.reuse import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, search_pays_off
 from huai_schema.entries import File
 from tests.support.schema.trees import directory, file, random_tree, snapshot, tree_of
 
@@ -38,7 +38,7 @@ def test_the_search_ends_with_the_last_digest() -> None:
 
 def test_what_it_is_worth() -> None:
     many = FEW_ENTRIES + 1
-    assert not worth_looking(BYTES_AN_ENTRY * many, many)
-    assert worth_looking(BYTES_AN_ENTRY * many + 1, many)
-    assert worth_looking(1, FEW_ENTRIES)
-    assert not worth_looking(0, 0)
+    assert not search_pays_off(BYTES_AN_ENTRY * many, many)
+    assert search_pays_off(BYTES_AN_ENTRY * many + 1, many)
+    assert search_pays_off(1, FEW_ENTRIES)
+    assert not search_pays_off(0, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from huai_client.diff.candidate import Candidate, Difference, Kind, TreeDiff
 from huai_client.filters import FilterError
-from huai_client.plan.protect import Holding, Protection, drop_protected, without_expected
+from huai_client.plan.protect import ProtectedContents, Protection, drop_protected, without_expected
 from huai_client.tree import View
 from tests.support.local_trees import at, directory, file, linked, symlink
 
@@ -140,7 +140,7 @@ def test_what_verify_finds(view: View, tmp_path: Path) -> None:
 
 def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
     make_files(tmp_path, "a/b/c.local", "a/d/e", "f/g.local")
-    holding = Holding(view, Protection(["*.local"]))
+    holding = ProtectedContents(view, Protection(["*.local"]))
     assert holding.contains_protected(at(b"a"))
     assert holding.contains_protected(at(b"a/b"))
     assert not holding.contains_protected(at(b"a/d"))
@@ -153,7 +153,7 @@ def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
 
 def test_what_cannot_be_looked_at_may_hold_anything(view: View, tmp_path: Path) -> None:
     os.symlink("/", tmp_path / "link")
-    assert Holding(view, Protection(["*.local"])).contains_protected(at(b"link"))
+    assert ProtectedContents(view, Protection(["*.local"])).contains_protected(at(b"link"))
 
 
 def test_where_a_directory_may_move() -> None:
