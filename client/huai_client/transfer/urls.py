@@ -171,8 +171,11 @@ def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
     return usable
 
 
-def served_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
-    """Return the URL at which `serve` has large files; own if it is where the metadata are."""
+def stated_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
+    """Return the content URL that a server states, or None unless it is of HTTP and permitted.
+
+    It is `own`, so that it gets logins, if it is at the service of one of `metadata_urls`.
+    """
     own = any(same_service(text, url) for url in metadata_urls)
     urls = [url for url in _parse_permitted(text) if url.transport is Transport.HTTP]
     return urls[0]._replace(own=own) if urls else None

@@ -29,7 +29,7 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.urls import ContentUrl, Transport, served_url
+from huai_client.transfer.urls import ContentUrl, Transport, stated_url
 from huai_client.tree import View
 from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of
@@ -48,12 +48,11 @@ class Origins(NamedTuple):
     former: Former | None
     """None if no file of the tree may be trusted unread."""
     pieces: Pieces
-    served: Callable[[], ContentUrl | None]
-    """Returns where the upstream serves changed large files, as the last index stated it; None if
-    that is unknown, or other URLs are configured for pieces."""
+    linking_urls: Sequence[str]
+    """The metadata URLs that may link to content; empty if other content is to be used."""
 
 
-class Source(NamedTuple):
+class BlockSource(NamedTuple):
     """An older version that blocks are taken from."""
 
     file: Older
@@ -82,12 +81,15 @@ class LargeFiles:
         """`in_place`: tests which files of the viewed tree may be changed in place."""
         self._view = view
         self._staging = staging
-        self._indices, self._former, self._pieces, self._served = origins
+        self._indices = origins.indices
+        self._former = origins.former
+        self._pieces = origins.pieces
+        self._linking_urls = origins.linking_urls
         self._policy = policy
         self._in_place = in_place
 
     def update(self, files: Sequence[File]) -> Reused:
-        """Make ready what can be made of `files`; return those that needed no transfer."""
+        """Stage what old and fetched blocks can make; return totals of those made of old ones."""
         done = Reused()
         for file in files:
             way = self._update(file)
@@ -96,6 +98,7 @@ class LargeFiles:
         return done
 
     def _update(self, file: File) -> ReuseMethod | None:
+        """Stage `file` if enough of its blocks can be had; return the method as `_make` does."""
         if file.digest is None or self._policy.deadline.over:
             return None
         with ExitStack() as stack:
@@ -112,13 +115,17 @@ class LargeFiles:
             return self._make(file, index, older)
 
     def _missing_most(self, file: File) -> int:
-        """Return how many bytes may be missing here: from `serve` not all of the file."""
-        served = self._served()
-        if served is not None:
-            self._pieces.add(served)
+        """Return how many bytes may be missing here: at a linked URL not all of the file.
+
+        That URL, which the last index stated, is used from now on.
+        """
+        urls = self._linking_urls
+        linked = stated_url(self._indices.content_url, urls) if urls else None
+        if linked is not None:
+            self._pieces.add(linked)
         if not self._pieces.urls():
             return 0
-        return file.size if served is None else file.size - 1
+        return file.size if linked is None else file.size - 1
 
     def _find_older(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
         """Return the file at `path`, or else its namesakes; each with its known blocks."""
@@ -140,23 +147,24 @@ class LargeFiles:
         index: BlockIndex,
         *,
         read: bool,
-    ) -> Source | None:
-        """Return the version that lacks the fewest blocks.
+    ) -> BlockSource | None:
+        """Return the version that lacks the fewest blocks; None if no version is known.
 
         `read`: the file at `path` may be read to find its blocks.
         """
         sources = [
-            Source(older, index.places(blocks))
+            BlockSource(older, index.places(blocks))
             for older, blocks in older_files
             if blocks is not None and blocks.block_size == index.block_size
         ]
         present = next((older for older, _ in older_files if older.path == path), None)
         if not sources and read and present is not None:
             blocks = present.read(index.block_size, self._policy.threads)
-            return Source(present, index.places(blocks)) if blocks else None
+            return BlockSource(present, index.places(blocks)) if blocks else None
         return min(sources, key=lambda each: each.places.unknown, default=None)
 
-    def _make(self, file: File, index: BlockIndex, older: Source | None) -> ReuseMethod | None:
+    def _make(self, file: File, index: BlockIndex, older: BlockSource | None) -> ReuseMethod | None:
+        """Stage `file`; return the method, or None if blocks were fetched or are missing."""
         incoming = self._staging.incoming
         with incoming.filling(file) as (run, target):
             try:
@@ -181,7 +189,7 @@ class LargeFiles:
         self._staging.drop_left(file)
         return result.way
 
-    def _fill(self, new_file: NewFile, older: Source | None) -> _Result | None:
+    def _fill(self, new_file: NewFile, older: BlockSource | None) -> _Result | None:
         """Fill the new file; return None if it is not complete."""
         places = new_file.blocks.places(None) if older is None else older.places
         source = None if older is None else older.file.handle
@@ -202,7 +210,7 @@ class LargeFiles:
             return _Result(way, is_patch=False) if right else None
         return _Result(way, is_patch=is_patch)
 
-    def _may_patch(self, file: File, source: Source) -> bool:
+    def _may_patch(self, file: File, source: BlockSource) -> bool:
         """Return True if the older version may be changed in place, if it cannot be cloned."""
         if source.places.changed_ranges() == [(0, file.size)]:
             return False  # no block would stay: all were written twice
@@ -229,7 +237,7 @@ class Means(NamedTuple):
 def update(
     files: Sequence[File], means: Means, view: View, staging: Staging, listener: Listener
 ) -> tuple[Reused, int]:
-    """Make ready what can be made of `files`, which have a block index and are not ready.
+    """Stage what blocks can make of `files`, which have a block index and are not ready.
 
     Returns the files that needed no transfer, and the bytes received for others.  Raises
     `DiskFullError` if the disk is full.
@@ -242,14 +250,10 @@ def update(
     if means.former is not None:
         former = Former(means.former, indices, means.policy.until)
     by_rsync = all(url.transport in (Transport.DAEMON, Transport.SHELL) for url in means.urls)
-
-    def served() -> ContentUrl | None:
-        urls = [each.url for each in upstream.metadata.urls]
-        usable = by_rsync and not any(map(login_of, urls))  # content gets no login of a URL
-        return served_url(indices.content_url, urls) if usable else None
-
+    urls = [each.url for each in upstream.metadata.urls]
+    usable = by_rsync and not any(map(login_of, urls))  # content gets no login of a URL
     sources = Sources(means.urls, options.hosts.health)
     with disk_errors(staging), Pieces(sources, options, listener) as pieces:
-        origins = Origins(indices, former, pieces, served)
+        origins = Origins(indices, former, pieces, urls if usable else ())
         large = LargeFiles(view, staging, origins, means.policy, means.in_place)
         return large.update(files), pieces.received

@@ -5,7 +5,7 @@ from huai_client.transfer.urls import (
     ContentUrlError,
     Transport,
     mirror_urls,
-    served_url,
+    stated_url,
     upstream_urls,
 )
 from huai_schema.codec.descriptor import Descriptor
@@ -136,15 +136,15 @@ def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
 
 def test_large_files_of_the_metadata_host_get_its_login() -> None:
     metadata = ("https://h/huai/git/m.git", "file:///srv/m.git")
-    assert served_url("https://h/huai/content/m/", metadata) == ContentUrl(
+    assert stated_url("https://h/huai/content/m/", metadata) == ContentUrl(
         Transport.HTTP, "https://h/huai/content/m/", own=True
     )
     for other in ("http://h/m/", "https://h:8443/m/", "https://o/m/"):
-        url = served_url(other, metadata)
+        url = stated_url(other, metadata)
         assert url is not None
         assert not url.own, other
     for text in ("", "rsync://h/m", "/etc", "u@h:/srv", "https://h/../m", "https://h/m?q"):
-        assert served_url(text, metadata) is None, text
+        assert stated_url(text, metadata) is None, text
 
 
 def test_mirrors_are_those_that_are_not_asked_anyway() -> None:
