@@ -196,7 +196,7 @@ def left_behind(past: Sequence[Selection]) -> dict[RelPath, list[Entry]]:
 
 
 def paths_removed(past: Iterable[Selection], target: Selection) -> set[RelPath]:
-    """Return the paths in one of `past` that are not in `target`."""
+    """Return the paths of `past`, and those left behind there, that are not in `target`."""
     past = list(past)
     paths: set[RelPath] = {*left_behind(past)}
     present: set[RelPath] = set()

@@ -77,6 +77,7 @@ def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
 
 
 def _of_path(path: RelPath, prepared: PreparedPlan, patience: int) -> Preview:
+    """Return the operations of a plan on `path` or above it, and the number of those below it."""
     below = 0
     inside = path + b"/"
     around = {path, *ancestors(path)}

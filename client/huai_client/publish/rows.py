@@ -35,8 +35,8 @@ def in_rows(
 ) -> Iterator[Steps[T]]:
     """Do steps row by row, once a path waits only those that `may` allows; yield each row.
 
-    Report a failure to `withholding` before requesting the next row.  After a `StorageError` the
-    rest was not tried.
+    Report a failure to `withholding` before requesting the next row.  Raises `StorageError`; then
+    the rest was not tried.
     """
     begin, length = 0, _LENGTH
     while begin < len(items):

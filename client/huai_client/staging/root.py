@@ -71,6 +71,7 @@ def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
     """Hold the lock file `name`; yield its handle, which children may inherit and so keep locked.
 
     Raises `StagingBusyError` after `patience` seconds.
+    Anything else with this name is removed first.
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):

@@ -92,7 +92,7 @@ class View:
     def _stat_carefully(self, path: RelPath) -> os.stat_result | None:
         with at(path):
             try:
-                return self._permitted(lambda: self._stat(path), parent(path))
+                return self._open_up_and_retry(lambda: self._stat(path), parent(path))
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
@@ -141,7 +141,7 @@ class View:
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
         """Return the names in a directory, unsorted: leaves, then subdirectories."""
         with at(path):
-            return self._permitted(lambda: listing(self._native.open(path)), path)
+            return self._open_up_and_retry(lambda: listing(self._native.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
         """Open a regular file for reading, or raise `PathError`; the caller closes the handle."""
@@ -162,7 +162,7 @@ class View:
         """Copy files of this tree to the staging area; return the result of `stage_copies`."""
         return self._native.stage_copies(files, until, area, may_continue)
 
-    def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
+    def _open_up_and_retry(self, operation: Callable[[], T], *folders: RelPath) -> T:
         """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""
         try:
             return operation()

@@ -114,6 +114,7 @@ def _compare_path_again(
 
 
 def _compared(view: View, entry: Entry, before: Difference, *, same: bool) -> Difference | None:
+    """Compare a path again; keep what only reading shows from `before` if `entry` is the same."""
     candidate = compare_path(view, entry.path, entry)
     if not candidate.present:
         return Difference(entry.path, Kind.MISSING)
