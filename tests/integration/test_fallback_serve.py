@@ -156,19 +156,30 @@ def test_it_serves_whatever_the_umask(site: Site, chroot: bool) -> None:
 
 def test_a_module_is_added_while_a_transfer_runs(site: Site) -> None:
     with serving(site) as process:
-        client = site.slow_client()
+        client, listener = site.slow_client(), site.listener
         other = site.folder / "other"
         other.mkdir()
         (other / "file").write_text("other")
         site.add("other", other, kind="real", comment="another tree")
         until(lambda: "another tree" in site.rsync(site.url()).stdout)
         assert site.rsync("-a", site.url("other/"), f"{site.folder}/got/").returncode == 0
+        # A restart would reset connections that wait to be accepted.
+        assert site.listener == listener
         (site.root / "server.toml").write_text("nonsense = [")
         process.send_signal(signal.SIGHUP)
         until(lambda: "remains in effect" in site.log())
         site.assert_finished(client)
         assert site.fetch().returncode == 0
         site.configure()
+
+
+def test_the_address_changes_while_a_transfer_runs(site: Site) -> None:
+    with serving(site):
+        client = site.slow_client()
+        site.configure(address="127.0.0.2")
+        until(lambda: site.rsync(f"rsync://127.0.0.2:{site.port}/").returncode == 0)
+        assert "Connection refused" in site.rsync(site.url()).stderr
+        site.assert_finished(client)
 
 
 def test_a_listener_that_is_killed_comes_back(site: Site) -> None:

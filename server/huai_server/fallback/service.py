@@ -216,19 +216,19 @@ class _Service:
 
     def _start(self) -> None:
         self._started = time.monotonic()
-        settings = self._settings
-        port = settings.port or programs.free_port(settings.address or "127.0.0.1")
-        if self._daemon is not None and not settings.port:
-            port = self._daemon.port
-        config = Path(settings.folder) / "rsyncd.conf"
-        self._daemon = programs.Daemon(
-            self._program, config, (settings.address, port), self._library
-        )
+        address, port = self._endpoint(self._settings)
+        port = port or programs.free_port(address or "127.0.0.1")
+        config = Path(self._settings.folder) / "rsyncd.conf"
+        self._daemon = programs.Daemon(self._program, config, (address, port), self._library)
         # Connections of a replaced daemon continue in its group.
         self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
         self._daemon.relay(self._callbacks.log)
         self._daemon.wait_until_ready()
-        self._callbacks.listening(settings.address or "*", port)
+        self._callbacks.listening(address or "*", port)
+
+    def _endpoint(self, settings: Fallback) -> tuple[str, int]:
+        """Return the address and port to listen on; port 0 is that of the last daemon, if any."""
+        return settings.address, settings.port or (self._daemon.port if self._daemon else 0)
 
     def _watch(self) -> None:
         """Restart a daemon that ended, at once or after a growing pause."""
@@ -267,8 +267,7 @@ class _Service:
         self._trees.config = config
         if config.fallback.use_chroot != before.use_chroot:
             self._report_confinement()
-        changed = (config.fallback.address, config.fallback.port) != (before.address, before.port)
-        if changed and self._daemon is not None:
+        if self._daemon is not None and self._endpoint(before) != self._endpoint(config.fallback):
             self._write()
             self._daemon.stop_listening()
             self._pause = 0.0
