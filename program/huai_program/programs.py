@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from huai_program.delayed_signals import DelayedSignals
 from huai_schema.paths import show
 
 _PIECE = 65_536
@@ -94,27 +95,29 @@ def run_program(
     """
     printed = PrintedLines(on_line)
     errors = printed if on_error_line is None else PrintedLines(on_error_line)
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
-            bufsize=0,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"{command[0]} cannot be started: {error.strerror}"
-    with process:
+    with DelayedSignals() as delayed:
         try:
-            streams = ((process.stdout, printed), (process.stderr, errors))
-            pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
-            in_time = _listen(process, pipes, time.monotonic() + seconds)
-        finally:
-            if process.returncode is None:
-                end_group(process)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
+                bufsize=0,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"{command[0]} cannot be started: {error.strerror}"
+        with process:
+            try:
+                delayed.deliver()
+                streams = ((process.stdout, printed), (process.stderr, errors))
+                pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
+                in_time = _listen(process, pipes, time.monotonic() + seconds)
+            finally:
+                if process.returncode is None:
+                    end_group(process)
     for part in pipes.values():
         part.close()
     if not in_time:
