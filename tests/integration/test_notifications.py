@@ -24,6 +24,7 @@ from huai_program.notify.mail import compose
 from huai_program.notify.notification import Failure, Notification, Subject
 from huai_program.notify.settings import Mail
 from huai_program.notify.streak import Streak, load
+from huai_server.config import load as server_config
 from huai_server.signing.expiry import ExpiryWatch
 from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, run_server
@@ -345,8 +346,9 @@ def test_serve_reports_a_signature_that_is_not_renewed(up: Upstream, tmp_path: P
     signed.commit(b"1")
     committed = signed.head.time
     signed.forge(key(1), promise=signed.promise._replace(valid_until=committed + 30), offset=-1)
-    root = tmp_path / "server"
-    shutil.copytree(up.root, root)
+    root = tmp_path / "server"  # of this module only: signatures of others may be over
+    copy = shutil.copytree(up.places.folder, root / "modules" / up.name)
+    server_config.add_module(root, up.name, server_config.load(up.root).module(up.name))
     with receiver() as hook:
         notify(root / "server.toml", after=3, web={"url": hook.url})
         with serving(root) as server:
@@ -365,7 +367,7 @@ def test_serve_reports_a_signature_that_is_not_renewed(up: Upstream, tmp_path: P
     assert len(reports) == 1
     assert "no commit has renewed it" in reports[0]
     signed.forge(key(1))
-    shutil.copytree(up.places.folder, root / "modules" / up.name, dirs_exist_ok=True)
+    shutil.copytree(up.places.folder, copy, dirs_exist_ok=True)
     watch.look()
     assert reports[1:] == [f"{up.name}: "]
 
