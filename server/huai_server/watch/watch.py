@@ -46,8 +46,8 @@ class Observer(NamedTuple):
 
     watching: Callable[[WatchRecord], None]
     """Called when the tree is watched, for the first time or again."""
-    behind: Callable[[], None]
-    """Called for the first change after a commit."""
+    behind: Callable[[int], None]
+    """Called with the time (epoch) of the first change after a commit."""
     in_step: Callable[[int, float], None]
     """Called after a commit with the number of its events, and the oldest one's wait in seconds."""
     noted: Callable[[str], None]
@@ -178,11 +178,10 @@ class Watcher:
         first = self._schedule.since is None
         self._schedule.add_events(time.monotonic(), events)
         if first:
-            self._record = WatchRecord(
-                self._record.directories, self._record.unwatched, int(time.time())
-            )
+            now = int(time.time())
+            self._record = WatchRecord(self._record.directories, self._record.unwatched, now)
             write_record(self._places, self._record)
-            self._observer.behind()
+            self._observer.behind(now)
 
     def _update_record(self, watched: TreeWatch) -> None:
         unwatched = watched.unwatched

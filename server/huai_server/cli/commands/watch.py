@@ -1,6 +1,5 @@
 """`huai-server watch`: commit a tree whenever it has changed."""
 
-import time
 from pathlib import Path
 
 import click
@@ -63,7 +62,7 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
 
     observer = Observer(
         watching,
-        lambda: console.event("behind", module=name, since=int(time.time())),
+        lambda since: console.event("behind", module=name, since=since),
         in_step,
         lambda text: console.warning(f"{name}: {text}"),
         console.failure,
