@@ -57,8 +57,8 @@ class Token(msgspec.Struct, frozen=True):
     """Seconds since the epoch; None for never."""
     comment: str = ""
 
-    def holds(self, now: float) -> bool:
-        """Return True if the token has not expired."""
+    def is_valid(self, now: float) -> bool:
+        """True if the token has not expired at `now`, in seconds since the epoch."""
         return self.expires is None or now < self.expires
 
 
@@ -76,7 +76,11 @@ class Tokens:
         self._by_id: dict[str, Token] = {}
 
     def find(self, text: str) -> Token | None:
-        """Return the valid token with this text; raises `ConfigError` as `read_tokens` does."""
+        """Return the valid token with this text.
+
+        The first call that finds the file unreadable raises `ConfigError`; the following ones
+        return None until the file is replaced.
+        """
         match = token_form(text)
         if match is None:
             return None
@@ -86,9 +90,10 @@ class Tokens:
         # The id is public; comparing digests takes the same time for any secret.
         if not hmac.compare_digest(_digest(text), digest):
             return None
-        return token if token and token.holds(time.time()) else None
+        return token if token and token.is_valid(time.time()) else None
 
     def _reload(self) -> None:
+        """Read the tokens again if their file was replaced; keep none if that raises."""
         stamp = file_stamp(tokens_path(self._root))
         if stamp != self._stamp:
             self._stamp, self._by_id = stamp, {}  # an unreadable file gives no access
@@ -106,7 +111,7 @@ def tokens_path(root: Path) -> Path:
 
 
 def read_tokens(root: Path) -> tuple[Token, ...]:
-    """Return all tokens, expired ones included; raises `ConfigError`."""
+    """Return all tokens, expired ones too; `ConfigError` for a file that others may write."""
     path = tokens_path(root)
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -135,7 +140,7 @@ def new_token(
     seconds: int | None = None,
     comment: str = "",
 ) -> tuple[Token, str]:
-    """Make a token for `modules` that expires in `seconds`, or never; return it and its text."""
+    """Make and store a token that expires after `seconds`, or never; return it and its text."""
     name = secrets.token_hex(_ID_BYTES)
     secret = base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=")
     text, now = f"huai_{name}_{secret}", int(time.time())
@@ -153,24 +158,24 @@ def new_token(
     return token, text
 
 
-def revoke_token(root: Path, name: str) -> Token:
-    """Delete the token with the id `name`; raises `UnknownTokenError`."""
+def revoke_token(root: Path, token_id: str) -> Token:
+    """Delete the token with the id `token_id`, and return it; raises `UnknownTokenError`."""
     revoked: list[Token] = []
 
     def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-        revoked.extend(token for token in tokens if token.id == name)
+        revoked.extend(token for token in tokens if token.id == token_id)
         if not revoked:
             raise UnknownTokenError(
                 "no token has this id", hint="huai-server token list shows all of them"
             )
-        return tuple(token for token in tokens if token.id != name)
+        return tuple(token for token in tokens if token.id != token_id)
 
     _change(root, without)
     return revoked[0]
 
 
 def forget_module(root: Path, name: str) -> None:
-    """Remove a module from all tokens, and delete those that name no other module."""
+    """Remove a module from all tokens, and delete the tokens that named no other module."""
 
     def without(token: Token) -> Token:
         left = tuple(each for each in token.modules if each != name)
@@ -181,6 +186,7 @@ def forget_module(root: Path, name: str) -> None:
 
 
 def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    """Replace the stored tokens by the result of `change`."""
     path = tokens_path(root)
 
     def edit(old: str) -> str:

@@ -17,28 +17,30 @@ from huai_server.store.pack_files import PackFile
 
 KEPT = 3600
 """Seconds that a replaced pack stays."""
-_LISTS = "multi-pack-index"
+_MULTI_PACK_INDEX = "multi-pack-index"
 """A file of an administrator's `git repack`, which names packs."""
 
 
 def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
-    """Hide `packs` from all readers; the caller holds the module's lock.
+    """Hide `packs` from new readers, and delete the multi-pack-index, which may name them.
 
-    `now` is in seconds since the epoch.
+    The caller holds the module's lock.  `now` is in seconds since the epoch.
     """
     if not packs:
         return
-    (folder / _LISTS).unlink(missing_ok=True)
+    (folder / _MULTI_PACK_INDEX).unlink(missing_ok=True)
     for pack in packs:
-        os.utime(
-            pack.index_path, (now, now)
-        )  # first: a pack with an old time would be removed at once
+        # First: `remove_replaced` would take the old time for that of the replacement.
+        os.utime(pack.index_path, (now, now))
         pack.index_path.rename(pack.path.with_suffix(REPLACED))
     sync_folder(folder)
 
 
 def remove_replaced(folder: Path, now: float) -> None:
-    """Remove packs replaced long enough ago; the caller holds the module's lock."""
+    """Delete packs replaced at least `KEPT` seconds ago, unless the same pack was made again since.
+
+    The caller holds the module's lock.  `now` is in seconds since the epoch.
+    """
     for path in folder.glob(f"pack-*{REPLACED}"):
         if path.stat().st_mtime + KEPT > now:
             continue

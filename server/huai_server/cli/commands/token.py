@@ -100,7 +100,7 @@ def _token_values(token: Token) -> dict[str, object]:
         "scopes": list(token.scopes),
         "created": token.created,
         "expires": token.expires,
-        "expired": not token.holds(time.time()),
+        "expired": not token.is_valid(time.time()),
         "comment": token.comment,
     }
 
@@ -109,6 +109,6 @@ def _token_line(token: Token) -> str:
     ends = "does not expire"
     if token.expires is not None:
         day = datetime.fromtimestamp(token.expires, UTC)
-        ends = f"{'until' if token.holds(time.time()) else 'EXPIRED'} {day:%Y-%m-%d %H:%M} UTC"
+        ends = f"{'until' if token.is_valid(time.time()) else 'EXPIRED'} {day:%Y-%m-%d %H:%M} UTC"
     parts = [token.id, ",".join(token.modules), ",".join(token.scopes), ends, token.comment]
     return "  ".join(part for part in parts if part)
