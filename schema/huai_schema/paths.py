@@ -22,7 +22,7 @@ RESERVED = b".~tmp~"
 
 
 def show(path: bytes) -> str:
-    """Return a path for people, with undecodable bytes and control characters escaped."""
+    """Return a path for people, `.` for `ROOT`; escapes undecodable bytes, control characters."""
     return escape_controls(path.decode("utf-8", "backslashreplace")) or "."
 
 
@@ -34,7 +34,7 @@ def escape_controls(text: str) -> str:
 
 
 def exact(path: bytes) -> str:
-    """Return a path for programs: UTF-8, other bytes as lone surrogates (`surrogateescape`)."""
+    """Return a path for programs, `.` for `ROOT`: UTF-8, other bytes as `surrogateescape` does."""
     return path.decode("utf-8", "surrogateescape") or "."
 
 
@@ -95,12 +95,12 @@ def tree_order(path: bytes, *, directory: bool) -> bytes:
         return b""
     above, _, name = path.rpartition(b"/")
     mark = b"\1" if directory else b"\0"
-    return _below(above) + mark + name + b"\0"
+    return _directory_key(above) + mark + name + b"\0"
 
 
 @lru_cache(maxsize=64)
-def _below(folder: bytes) -> bytes:
-    """Return the key of a directory; cached, because siblings follow each other."""
+def _directory_key(folder: bytes) -> bytes:
+    """Return the sort key of a directory; cached, because siblings follow each other."""
     if not folder:
         return b""
     return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))

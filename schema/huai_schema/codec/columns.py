@@ -27,9 +27,9 @@ _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
 def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
-    """Yield the role of each entry, the entry, and the text after its path.
+    """Yield the role of each entry, the entry, and its other text: a target, a leader, or a path.
 
-    A moved directory has its former path; the text is its present one.
+    A moved directory has its former path, and its present one as the other text.
     """
     records, text, owners = batch
     begin = 0

@@ -114,7 +114,7 @@ def write_root(
     writer: ObjectWriter,
     more: Mapping[bytes, bytes] | None = None,
 ) -> bytes:
-    """Write the tree of a commit: descriptor, the module's own tree and `more` blobs by name."""
+    """Write a commit's tree: descriptor, own tree, and `more` blobs by name; return its id."""
     blobs = {DESCRIPTOR: descriptor.encode(), **(more or {})}
     items = [
         TreeItem(name, writer.write("blob", blob), is_tree=False) for name, blob in blobs.items()
@@ -124,7 +124,7 @@ def write_root(
 
 
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
-    """Return the descriptor, which is checked first, and the id of the module's own tree."""
+    """Return descriptor and id of the module's own tree; `FormatError`, first of the descriptor."""
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -142,6 +142,7 @@ def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
 
 
 def _decode_line(line: bytes) -> tuple[str, str]:
+    """Return the key and the unescaped value of a line; `FormatError`."""
     raw_key, tab, raw_value = line.partition(b"\t")
     try:
         key, value = raw_key.decode("ascii"), unescape(raw_value).decode()
@@ -153,6 +154,7 @@ def _decode_line(line: bytes) -> tuple[str, str]:
 
 
 def _identity(values: list[str]) -> str:
+    """Return the only value, or an empty text without one; `FormatError`."""
     if not values:
         return ""
     if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
@@ -161,6 +163,7 @@ def _identity(values: list[str]) -> str:
 
 
 def _blocks(values: list[str]) -> int:
+    """Return the only value as a number, or 0 without one; `FormatError`."""
     if not values:
         return 0
     if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:

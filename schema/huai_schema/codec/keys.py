@@ -87,11 +87,11 @@ class KeyChain(NamedTuple):
         return True
 
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
-        """Return the chain with one more version; the oldest are dropped if it gets too long."""
-        versions = (*self.versions, _verified(keys, tuple(signatures)))
+        """Return the chain with another, verified version; drops the oldest if it gets too long."""
+        versions = (*self.versions, _verify(keys, tuple(signatures)))
         while len(KeyChain(versions).encode()) > KEYS_BYTES:
             versions = versions[1:]
-        _check(versions)
+        _check_chain(versions)
         return KeyChain(versions)
 
     @classmethod
@@ -109,19 +109,19 @@ class KeyChain(NamedTuple):
             listed = tuple(line.removeprefix("key\t") for line in lines)
             keys = Keys(int(match[2]), listed, int(match[3]))
             parts = match[5].split(_SIGNATURE_END)[:-1]
-            versions.append(_verified(keys, tuple(part + _SIGNATURE_END for part in parts)))
+            versions.append(_verify(keys, tuple(part + _SIGNATURE_END for part in parts)))
             place = match.end()
-        _check(versions)
+        _check_chain(versions)
         return cls(tuple(versions))
 
 
 def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
-    """Return a chain of one version, signed by its own keys."""
+    """Return a chain of one version; `FormatError` unless its own keys signed it."""
     return KeyChain(()).extend(keys, signatures)
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
-    """Return the keys of a commit tree, if it has any."""
+    """Return the verified keys of a commit tree; None if it has none, `FormatError`."""
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -131,7 +131,8 @@ def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
     return None
 
 
-def _verified(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
+def _verify(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
+    """Return a version with its verified signers, whose number is not checked; `FormatError`."""
     if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
         raise FormatError(f"more than {KEYS_MAX} keys, or one of them twice", _PLACE)
     if not 1 <= keys.threshold <= len(keys.keys):
@@ -148,8 +149,8 @@ def _verified(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
     return KeyVersion(keys, signatures, signers)
 
 
-def _check(versions: Sequence[KeyVersion]) -> None:
-    """Check that each version is signed by its own keys and by those of the previous version."""
+def _check_chain(versions: Sequence[KeyVersion]) -> None:
+    """Raise `FormatError` unless each version is signed by its own and the previous one's keys."""
     former: Keys | None = None
     for version in versions:
         place = f"{_PLACE}: version {version.keys.version}"

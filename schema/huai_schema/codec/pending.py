@@ -36,7 +36,7 @@ class PendingCommit(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "PendingCommit":
-        """Parse the bytes of a commit; `FormatError` if it is signed, or cannot be."""
+        """Parse the bytes of a commit; `FormatError` if it is signed, or cannot be signed."""
         if split_commit(data) is not None:
             raise FormatError("is already signed", "commit")
         parsed = decode_commit(data)
@@ -48,9 +48,9 @@ class PendingCommit(NamedTuple):
         )
 
     def replaces(self, former: "PendingCommit") -> bool:
-        """True if it replaces a former one: the tree is another one, or that expires soon.
+        """True if this commit must replace `former`: the tree differs, or it is valid much longer.
 
-        Soon means after half of the validity of a signature.
+        Much longer is by more than half of the validity of a signature.
         """
         later = self.promise.valid_until - former.promise.valid_until
         return self.tree != former.tree or 2 * later > self.promise.valid_until - self.time
@@ -62,7 +62,7 @@ def encode_request(commit: str) -> bytes:
 
 
 def decode_request(data: bytes) -> str:
-    """Return the commit's hex id; `data` are the first `REQUEST_BYTES` of a request."""
+    """Return the commit's hex id; `FormatError`.  `data` are the first `REQUEST_BYTES` bytes."""
     match = _REQUEST.fullmatch(data)
     if match is None:
         raise FormatError("is not a pending commit: its first lines are others", "request")

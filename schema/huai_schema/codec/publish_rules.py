@@ -93,7 +93,7 @@ def parse_rule(text: str) -> Rule | None:
 
 
 def check_rules(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `texts` if all are publish rules and not too many; else `FormatError`."""
+    """Return `texts`; `FormatError` for too many or a malformed one, not for an unknown kind."""
     if len(texts) > PUBLISH_RULES:
         raise FormatError(f"more than {PUBLISH_RULES} publish rules")
     for text in texts:
@@ -102,7 +102,7 @@ def check_rules(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def own_rules(texts: tuple[str, ...]) -> list[Rule]:
-    """Parse rules of the own configuration, where an unknown word is a typing error."""
+    """Parse the rules of this program's configuration; `FormatError` also for an unknown kind."""
     rules: list[Rule] = []
     for text in check_rules(texts):
         rule = parse_rule(text)
@@ -119,7 +119,7 @@ def volatile_rules(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def usable_rules(texts: tuple[str, ...]) -> list[Rule]:
-    """Parse rules of an upstream, skipping kinds that this version does not know."""
+    """Parse the rules of an upstream, and skip those of an unknown kind; `FormatError`."""
     return [rule for text in texts if (rule := parse_rule(text)) is not None]
 
 

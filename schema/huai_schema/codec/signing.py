@@ -47,7 +47,7 @@ class SignedCommit(NamedTuple):
 
 
 def split_commit(data: bytes) -> SignedCommit | None:
-    """Split a signed commit; None if it is not signed, `FormatError` if not as by git."""
+    """Split a signed commit; None if it is unsigned, `FormatError` if too large or malformed."""
     if len(data) > COMMIT_BYTES:
         raise FormatError(f"a commit of more than {COMMIT_BYTES} bytes", "commit")
     match = _SIGNED.match(data)
@@ -60,7 +60,7 @@ def split_commit(data: bytes) -> SignedCommit | None:
 
 
 def cosign(payload: bytes, signatures: Sequence[bytes]) -> bytes:
-    """Return `payload` with co-signatures, which are armored."""
+    """Return `payload` followed by a line for each of `signatures`, which are armored."""
     for signature in signatures:
         payload += b"%s %s\n" % (_COSIGNATURE, b"".join(signature.splitlines()[1:-1]))
     return payload
@@ -86,6 +86,7 @@ def signers_of(signed: SignedCommit) -> tuple[str, ...]:
 
 
 def _armored(text: bytes) -> bytes:
+    """Return the armored signature for one line of base64."""
     lines = (text[begin : begin + _COLUMNS] for begin in range(0, len(text), _COLUMNS))
     return _ARMOR % b"\n".join(lines)
 
@@ -104,6 +105,7 @@ class Promise(NamedTuple):
     valid_until: int
     """Seconds since the epoch."""
     listing: bytes
+    """The listing hash of the commit's tree, 32 bytes."""
 
     def encode(self) -> str:
         """Return the lines to append to a message."""

@@ -112,7 +112,7 @@ class Static(NamedTuple):
         steps: list[Step] = []
         lists: list[ListOf] = []
         for number, line in enumerate(lines[1:], 2):
-            _read(line, f"{place}, line {number}", head.commits, steps, lists)
+            _read_line(line, f"{place}, line {number}", head.commits, steps, lists)
         if not head.commits:
             raise FormatError("a commit is missing", place)
         for step in steps:
@@ -121,21 +121,22 @@ class Static(NamedTuple):
         return cls(head.commits, tuple(steps), tuple(lists), _content_urls(lines))
 
 
-def _read(
+def _read_line(
     line: str, place: str, commits: dict[int, str], steps: list[Step], lists: list[ListOf]
 ) -> None:
+    """Add the content of a line to `commits`, `steps` or `lists`; skip a line of another kind."""
     if match := _COMMIT.fullmatch(line):
         serial = int(match[2])
         if serial == NOTHING or (commits and serial >= next(reversed(commits))):
             _refuse("commits are not in order", place)
         commits[serial] = match[1]
     elif match := _STEP.fullmatch(line):
-        step = Step(int(match[1]), int(match[2]), _file(match, 3))
+        step = Step(int(match[1]), int(match[2]), _static_file(match, 3))
         if step.old >= step.new:
             _refuse("the step does not lead to a later commit", place)
         steps.append(step)
     elif match := _LIST.fullmatch(line):
-        lists.append(ListOf(int(match[1]), int(match[2]), _file(match, 3)))
+        lists.append(ListOf(int(match[1]), int(match[2]), _static_file(match, 3)))
     elif not _OTHER.fullmatch(line) or line.partition("\t")[0] in _KNOWN:
         _refuse("the line is malformed", place)
 
@@ -173,7 +174,8 @@ def cheapest(
     return path[::-1]
 
 
-def _file(match: re.Match[str], group: int) -> StaticFile:
+def _static_file(match: re.Match[str], group: int) -> StaticFile:
+    """Return the file with the size in `group` and the digest in the next group."""
     return StaticFile(int(match[group]), bytes.fromhex(match[group + 1]))
 
 

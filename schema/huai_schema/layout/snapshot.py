@@ -77,7 +77,7 @@ class Snapshot:
     def level(
         self, path: RelPath, tree: bytes, limit: EntryLimit
     ) -> Iterator[Listing | tuple[RelPath, bytes]]:
-        """Yield listings of one own directory; (path, id) of subdirectories with own trees."""
+        """Yield the listings of one own tree; (path, id) of subdirectories with own trees."""
         for step in _native.Level(self.reader, path, tree, limit):
             yield (RelPath(step[0]), step[1]) if len(step) == 2 else Listing._make(step)
 
