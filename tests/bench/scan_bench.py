@@ -17,7 +17,7 @@ _SCANNER = """
 import sys
 from huai_server.scan import native
 from huai_server.scan.types import ScanOptions
-for each in native.read_frames(sys.argv[1], ScanOptions(threads=int(sys.argv[2]))):
+for each in native.scan_directories(sys.argv[1], ScanOptions(threads=int(sys.argv[2]))):
     pass
 """
 _SCANNERS = {"scanner, 1 thread": 1, "scanner, 4 threads": 4}

@@ -12,7 +12,7 @@ import pytest
 from huai_client.state.state import save
 from huai_native._native import PrivateKey
 from huai_schema.codec.attestation import BYTES_MAX, FILE_NAME
-from huai_server.mirrors.record import Holding, holding_place, read_holding
+from huai_server.mirrors.record import Holding, holding_path, read_holding
 from huai_server.state.paths import mirrors_folder
 from tests.support.attesting import HOST, Attesting, allow, attesting
 from tests.support.keys import key
@@ -39,7 +39,7 @@ def one(own: Site) -> Attesting:
 def read_record(one: Attesting) -> Holding:
     """Return the record of the upstream."""
     folder = mirrors_folder(one.up.root)
-    holding = read_holding(holding_place(folder, one.up.name, "m-1"), one.signer.public)
+    holding = read_holding(holding_path(folder, one.up.name, "m-1"), one.signer.public)
     assert holding is not None
     return holding
 

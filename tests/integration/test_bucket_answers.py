@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.config.place import NoBucketError, bucket_place
+from huai_server.config.place import NoBucketError, parse_bucket
 from huai_server.static.bucket import Bucket, BucketDownError, BucketRefusedError
 from tests.support.answering import QuietHandler, answering
 from tests.support.buckets import CREDENTIALS
@@ -60,7 +60,7 @@ def service(answers: dict[str, Answer]) -> AbstractContextManager[str]:
 
 
 def target(endpoint: str, folder: Path) -> Bucket:
-    return Bucket(bucket_place("s3://mirror/huai"), "tools", endpoint=endpoint, drafts=folder)
+    return Bucket(parse_bucket("s3://mirror/huai"), "tools", endpoint=endpoint, drafts=folder)
 
 
 def fail_to_write(folder: Path, answer: Answer) -> BucketRefusedError:

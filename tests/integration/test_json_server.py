@@ -16,7 +16,7 @@ from docs.man.pages import command_line, commands, top_context
 from huai_schema.codec.applied import FILE_NAME, AppliedRecord
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
-from huai_server.mirrors.record import Holding, holding_place, write_holding
+from huai_server.mirrors.record import Holding, holding_path, write_holding
 from huai_server.state.paths import mirrors_folder, module_places
 from huai_server.store.repository import read_head
 from tests.support import json_events
@@ -87,7 +87,7 @@ def probed(root: Path) -> Lines:
     claim = Attestation(NAME, "", head.info.serial, head.commit, now, partial=False, urls=urls)
     text = claim.signed(key(1).sign)
     holding = Holding(SignedAttestation.decode(text), text, now, LagHistory(now))
-    write_holding(holding_place(mirrors_folder(root), NAME, "one"), holding)
+    write_holding(holding_path(mirrors_folder(root), NAME, "one"), holding)
     with (root / "server.toml").open("a") as file:
         file.write(f'\n[allowed_downstreams.one]\nkey = "{key(1).public}"\n')
         file.write('hosts = ["127.0.0.1:9"]\n')

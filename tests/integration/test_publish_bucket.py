@@ -14,7 +14,7 @@ import pytest
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
 from huai_schema.codec.static_files import Static
-from huai_server.config.place import bucket_place
+from huai_server.config.place import parse_bucket
 from huai_server.static.bucket import Bucket as Target
 from huai_server.static.unused import GRACE
 from tests.support import prepared
@@ -135,7 +135,7 @@ def test_each_commit_publishes(publisher: Publisher, bucket: Bucket, web: Nginx)
 
 def target(bucket: Bucket, folder: Path) -> Target:
     """Open a bucket as `publish` does; the environment has the credentials."""
-    place = bucket_place(bucket.to)
+    place = parse_bucket(bucket.to)
     return Target(place, NAME, endpoint=bucket.endpoint, drafts=folder)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from huai_schema.codec.listing import Listing
 from huai_schema.paths import RelPath, join
-from huai_server.scan.native import Directory, read_frames, reason_of
+from huai_server.scan.native import Directory, reason_of, scan_directories
 from huai_server.scan.types import LEFT_OUT, Problem, ScanOptions
 
 IDENTITY = struct.Struct("<QQqqqIIIII4x")
@@ -62,7 +62,7 @@ def scan(
     A subdirectory that cannot be read is `Unreadable`; one that vanished meanwhile is absent.
     """
     begun: list[ScannedDirectory] = []
-    for frame in read_frames(root, options or ScanOptions(), links=links):
+    for frame in scan_directories(root, options or ScanOptions(), links=links):
         if len(frame) != 2 and not frame[1]:
             begun.append(_directory(frame))
             continue

@@ -7,7 +7,7 @@ from huai_schema.codec.static_files import NOTHING, Static, Step, cheapest
 from huai_server.actions.publish import publish_module
 from huai_server.config import load as server_config
 from huai_server.state.paths import module_places
-from huai_server.static.folder import Folder, module_folder
+from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from tests.support.committing import NAME, Upstream, git
@@ -53,7 +53,7 @@ class Publisher:
     def publish(self, target: Target | None = None, *, now: float | None = None) -> Published:
         """Bring the module's own files and the folder, or another place, to the newest commit."""
         retention, now = self.upstream.module.retention, now or time.time()
-        target = target or Folder(self.files, self.folder)
+        target = target or StaticFolder(self.files, self.folder)
         publish(self.upstream.repository, None, retention, now=now)
         return publish(self.upstream.repository, target, retention, now=now)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.root import empty_root_error, holds_anything
 
 
 class AnnounceError(HuaiError):
@@ -28,7 +28,7 @@ def announce(tree: Path, announcement: Announcement) -> bool:
     path, text = tree / FILE_NAME, announcement.encode()
     try:
         if not holds_anything(tree):
-            raise empty_root(tree, "announce when the tree has content")
+            raise empty_root_error(tree, "announce when the tree has content")
         if path.is_file() and not path.is_symlink() and path.read_bytes() == text:
             return False
         handle, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=tree)

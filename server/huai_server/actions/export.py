@@ -28,13 +28,13 @@ from huai_server.export.export import (
 )
 from huai_server.export.source import Exported, ExportRequest
 from huai_server.export.update import ExportUpdate
-from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, Repository, StoreError
 
 
-class Plan(NamedTuple):
+class ExportPlan(NamedTuple):
     """The place and the content of an export."""
 
     place: Place
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 def plan_export(
     name: str, module: Module, *, folder: str | None = None, only: Sequence[str] = ()
-) -> Plan:
+) -> ExportPlan:
     """Return the export that a module's configuration describes.
 
     `folder` and `only` replace the configured folder and dialects.
@@ -57,7 +57,7 @@ def plan_export(
     if folder is not None:
         place = _place(module, folder)
     files.update(exported_files(place, request))
-    return Plan(place, request, Exported(tuple(files)))
+    return ExportPlan(place, request, Exported(tuple(files)))
 
 
 @contextmanager
@@ -74,14 +74,14 @@ def _errors(name: str, place: Path) -> Iterator[None]:
 
 
 def export_module(
-    name: str, module: Module, places: ModulePlaces, plan: Plan, *, wait: float = 0
+    name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
     """Write the files of an export; returns the commit that they describe."""
     with _errors(name, Path(module.path)), locked(places.lock, wait=wait):
         tree = Path(module.path)
         if plan.place.inside is not None and not holds_anything(tree):
             # The next commit would take the written files for the whole content.
-            raise empty_root(tree, "--to writes to another folder")
+            raise empty_root_error(tree, "--to writes to another folder")
         repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.request, plan.exported)
 
@@ -89,7 +89,7 @@ def export_module(
 class ExportOfTree:
     """The export into a tree that is being committed (`commit.TreeExport`)."""
 
-    def __init__(self, name: str, plan: Plan) -> None:
+    def __init__(self, name: str, plan: ExportPlan) -> None:
         self._name = name
         self._plan = plan
         self.update = ExportUpdate()
@@ -124,7 +124,7 @@ class ExportOfTree:
 
 
 def export_after_commit(
-    name: str, module: Module, places: ModulePlaces, plan: Plan
+    name: str, module: Module, places: ModulePlaces, plan: ExportPlan
 ) -> ExportUpdate:
     """Export to a folder outside of the tree."""
     try:

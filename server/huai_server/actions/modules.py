@@ -145,7 +145,7 @@ def commit(
     An export to a folder outside of the tree is written last.
     """
     config = load(root)
-    module, places = config.committed(name), module_places(root, name)
+    module, places = config.committed_module(name), module_places(root, name)
     keys = _keys(root, config)
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
@@ -168,16 +168,18 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
 
     config = load(root)
     keys = _keys(root, config)
-    result = digest_tree(name, config.committed(name), module_places(root, name), limits, keys)
+    result = digest_tree(
+        name, config.committed_module(name), module_places(root, name), limits, keys
+    )
     return Digested(result, _update_dependents(root, config, name))
 
 
-def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
+def write_pending(root: Path, name: str, output: Path) -> Attached:
     """Write the commit that waits for signatures to the file `output`."""
     from huai_server.signing.pending import write_request
 
     config = load(root)
-    config.committed(name)
+    config.committed_module(name)
     keys = _needed_keys(root, config)
     pending = write_request(Repository(module_places(root, name).repository), name, output)
     return Attached(pending, keys.chain.newest.threshold)
@@ -188,7 +190,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     from huai_server.signing.pending import add_signature
 
     config = load(root)
-    module, places = config.committed(name), module_places(root, name)
+    module, places = config.committed_module(name), module_places(root, name)
     keys = _needed_keys(root, config)
     with storage_errors(places.folder), locked(places.lock, wait=wait):
         repository = Repository(places.repository)
@@ -213,7 +215,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     from huai_server.relay.hand_over import hand_over
 
     config = load(root)
-    module, places = config.relayed(name), module_places(root, name)
+    module, places = config.relayed_module(name), module_places(root, name)
     done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
     return Relayed(done, _update_dependents(root, config, name))
 
@@ -222,7 +224,7 @@ def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubRes
     """Read files that are due, or all, again, and compare them with their digests."""
     from huai_server.commit.scrub import scrub_tree
 
-    module, places = load(root).committed(name), module_places(root, name)
+    module, places = load(root).committed_module(name), module_places(root, name)
     return scrub_tree(name, module, places, limits, full=full)
 
 

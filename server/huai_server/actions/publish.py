@@ -11,10 +11,10 @@ from pathlib import Path
 from huai_program.locking import locked
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_server.config.load import ServerConfig
-from huai_server.config.place import bucket_place, is_bucket
+from huai_server.config.place import is_bucket, parse_bucket
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
-from huai_server.static.folder import Folder, module_folder
+from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
@@ -69,8 +69,8 @@ def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) 
 def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
     if not is_bucket(to):
         closed = config.module(name).is_private
-        return Folder(module_folder(Path(to), name), Path(to), closed=closed)
-    place = bucket_place(to)
+        return StaticFolder(module_folder(Path(to), name), Path(to), closed=closed)
+    place = parse_bucket(to)
     try:
         from huai_server.static.bucket import Bucket  # few need it
     except ModuleNotFoundError as error:

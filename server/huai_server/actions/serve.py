@@ -30,18 +30,18 @@ def serve(
     port: int | None,
     on_start: OnStart,
     hand_over: Callable[[str], object],
-    tell_of_signature: SendNotification,
+    notify_of_signature: SendNotification,
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` gets the bound address.
 
-    `hand_over` brings a relayed module to the applied commit; `tell_of_signature` is that of
+    `hand_over` brings a relayed module to the applied commit; `notify_of_signature` is that of
     `ExpiryWatch`.
     """
     config = load(root)
     overrides = {"host": host, "port": port}
     options = {key: value for key, value in overrides.items() if value is not None}
     listen = ServeSettings(**{**asdict(config.listen), **options})
-    with Follower(root, hand_over), ExpiryWatch(root, tell_of_signature):
+    with Follower(root, hand_over), ExpiryWatch(root, notify_of_signature):
         serve_http(listen, ConfiguredModules(root, config), on_start)
 
 

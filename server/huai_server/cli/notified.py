@@ -47,7 +47,7 @@ def notifying(
     return notifier.run_unlocked(run, reason)
 
 
-def tell_of_signature(
+def notify_of_signature(
     console: Console, config: ServerConfig, name: str, since: int, reason: str
 ) -> bool:
     """Report that a signature expires, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""

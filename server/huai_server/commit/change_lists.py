@@ -48,24 +48,24 @@ class ChangeLists(NamedTuple):
 
 def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:
     """Read all `sources` (`-` is standard input); `root` is the module's tree."""
-    change_liste_list = ChangeList(bytes(root))
+    engine_list = ChangeList(bytes(root))
     for source in sources:
-        change_liste_list.begin(spelling)
+        engine_list.begin(spelling)
         try:
             if source == STANDARD_INPUT:
-                _feed(change_liste_list, sys.stdin.buffer)
+                _feed(engine_list, sys.stdin.buffer)
             else:
                 with Path(source).open("rb") as file:
-                    _feed(change_liste_list, file)
+                    _feed(engine_list, file)
         except OSError as error:
             raise ListError(
                 f"{source}: {error.strerror}",
                 hint="give the log or list of the update; nothing was committed",
             ) from error
-        change_liste_list.end()
-    refused, lines, is_cut = change_liste_list.remarks()
+        engine_list.end()
+    refused, lines, is_cut = engine_list.remarks()
     first = tuple(Refused(*line) for line in lines)
-    return ChangeLists(change_liste_list, change_liste_list.close(), refused, first, is_cut)
+    return ChangeLists(engine_list, engine_list.close(), refused, first, is_cut)
 
 
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:

@@ -15,7 +15,7 @@ from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import CommitOptions, CommitResult, ListedResult
 from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
 from huai_server.commit.whole_tree import commit_whole
-from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.root import empty_root_error, holds_anything
 
 
 def commit_lists(
@@ -62,7 +62,7 @@ def _commit_listed(
     assert past is not None  # noqa: S101 - likewise
     assert record is not None  # noqa: S101 - likewise
     if not allow_empty and not holds_anything(root):
-        raise empty_root(root)
+        raise empty_root_error(root)
     with making.writing() as writer:
         listed_tree = build_listed(making, root, (past, head.info.totals), lists, writer)
         is_foreign = bool(lists.paths) and listed_tree.unknown == lists.paths

@@ -145,6 +145,6 @@ class NextCommit:
             module.content_urls,
             module.rules,
             self._identity,
-            module.indexed,
+            module.block_index_size,
             module.mirrors,
         )

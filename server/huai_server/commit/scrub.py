@@ -35,7 +35,7 @@ from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import require_digests
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
-from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.scan.types import Problem, root_error
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
@@ -118,7 +118,7 @@ def _check_root(root: Path) -> None:
     except OSError as error:
         raise root_error(root, error) from None
     if not holds:
-        raise empty_root(root, "there is nothing to read")
+        raise empty_root_error(root, "there is nothing to read")
 
 
 class _Run:

@@ -15,7 +15,7 @@ from huai_server.commit.change_lists import list_of
 from huai_server.commit.listed import build_listed
 from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.result import CommitOptions
-from huai_server.scan.root import empty_root, holds_anything
+from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.scan.types import Problem
 from huai_server.store.repository import Repository
 
@@ -51,7 +51,7 @@ class WrittenTree(NamedTuple):
 def prepare(root: Path, options: CommitOptions, export: TreeExport) -> None:
     """Let an export make its directories, unless these would hide that the tree is empty."""
     if not options.allow_empty and not holds_anything(root):
-        raise empty_root(root)
+        raise empty_root_error(root)
     export.prepare()
 
 

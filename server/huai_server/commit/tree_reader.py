@@ -21,9 +21,9 @@ from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
 from huai_server.scan import exclude
 from huai_server.scan.mounts import read_mounts
-from huai_server.scan.native import exhausted, reason_of
+from huai_server.scan.native import exhausted_error, reason_of
 from huai_server.scan.owners import OwnerNames
-from huai_server.scan.types import Problem, ScanOptions, root_error, unreadable_root
+from huai_server.scan.types import Problem, ScanOptions, root_error, unreadable_root_error
 from huai_server.state.paths import ModulePlaces
 from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
@@ -198,7 +198,7 @@ class TreeReader:
         options = DigestOptions(
             os.fsencode(self._places.folder),
             _HASH_THREADS,
-            self._module.indexed or None,
+            self._module.block_index_size or None,
             self._write_index,
             Volatile(self._module.volatile),
             pace=self._pace,
@@ -239,9 +239,9 @@ class TreeReader:
     def _explain(self, stage: str, cause: OSError | int) -> HuaiError:
         """Return the exception for a failure that the engine reports."""
         if isinstance(cause, int):
-            return unreadable_root(self._root, reason_of(cause) if cause else "it vanished")
+            return unreadable_root_error(self._root, reason_of(cause) if cause else "it vanished")
         if stage == "tree":
-            return exhausted(cause)
+            return exhausted_error(cause)
         return DigestsError(
             f"{self._places.folder}: cannot use the digests there: {cause.strerror}",
             hint="make room on the file system of this folder, and check that it can be written",

@@ -16,7 +16,7 @@ from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
 from huai_server.commit.tree_reader import ReadTree
 from huai_server.scan.mounts import write_mounts
-from huai_server.scan.root import EmptyRootError, empty_root
+from huai_server.scan.root import EmptyRootError, empty_root_error
 
 _SHOWN = 20
 
@@ -104,7 +104,7 @@ def _check_not_empty(root: Path, read: ReadTree) -> None:
             f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
             hint="run the commit as the user that owns the tree",
         )
-    raise empty_root(root)
+    raise empty_root_error(root)
 
 
 def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:

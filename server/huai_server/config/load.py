@@ -76,7 +76,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
         """Return the module `name`; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
 
-    def committed(self, name: str) -> Module:
+    def committed_module(self, name: str) -> Module:
         """Return a module that is committed here; raises `RelayedError` for a relayed one."""
         module = self.module(name)
         if module.relay:
@@ -87,7 +87,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
             )
         return module
 
-    def relayed(self, name: str) -> Module:
+    def relayed_module(self, name: str) -> Module:
         """Return a relayed module; raises `RelayedError` for one that is committed here."""
         module = self.module(name)
         if not module.relay:

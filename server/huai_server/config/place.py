@@ -17,7 +17,7 @@ class NoBucketError(HuaiError):
     exit_code = ExitCode.DESTINATION
 
 
-class BucketPlace(NamedTuple):
+class BucketAddress(NamedTuple):
     """A bucket, or the part of it below a prefix."""
 
     bucket: str
@@ -30,11 +30,11 @@ def is_bucket(to: str) -> bool:
     return to.startswith(_SCHEME)
 
 
-def bucket_place(to: str) -> BucketPlace:
+def parse_bucket(to: str) -> BucketAddress:
     """Parse the address of a bucket; raises `NoBucketError` if it is malformed."""
     if not _BUCKET.fullmatch(to):
         raise NoBucketError(
             f"{to}: not the address of a bucket", hint="write s3://BUCKET or s3://BUCKET/DIR"
         )
     bucket, _, prefix = to.removeprefix(_SCHEME).partition("/")
-    return BucketPlace(bucket, prefix.rstrip("/"))
+    return BucketAddress(bucket, prefix.rstrip("/"))

@@ -238,7 +238,7 @@ class Module(msgspec.Struct, frozen=True):
             return self.serve_content
         open_urls = [url for url in self.content_urls if "@" not in url]
         limited = self._limits_rsync or self.fallback.hosts_deny
-        return bool(open_urls and self.indexed) and not limited
+        return bool(open_urls and self.block_index_size) and not limited
 
     @property
     def _limits_rsync(self) -> bool:
@@ -250,7 +250,7 @@ class Module(msgspec.Struct, frozen=True):
         return self.content_urls if self.relay else ()
 
     @property
-    def indexed(self) -> int:
+    def block_index_size(self) -> int:
         """The size in bytes from which files have a block index; 0 if none has a digest."""
         return self.block_index if self.digest != "off" else 0
 

@@ -16,7 +16,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, join, parent
 from huai_server.export import fedora
 from huai_server.export.dialects import DIALECTS, FEDORA, Texts, all_paths
-from huai_server.export.folder import Folder
+from huai_server.export.folder import ExportFolder
 from huai_server.export.source import Exported, ExportRequest, Source
 from huai_server.store.repository import Head, Repository
 
@@ -112,7 +112,7 @@ def make_directories(place: Place, request: ExportRequest) -> None:
     """Make the directories that an export needs in the tree, so that a commit lists them."""
     if place.inside is None:
         return
-    with closing(Folder(place.tree)) as folder:
+    with closing(ExportFolder(place.tree)) as folder:
         for path in all_paths(replace(request, sums=())):
             folder.make(parent(join(place.inside, path)))
 
@@ -161,10 +161,10 @@ def _write(
     """Write the requested files; return them, and the number of names left out of lists."""
     prefix = place.inside or ROOT
     with ExitStack() as closed:
-        tree = closed.enter_context(closing(Folder(place.tree)))
+        tree = closed.enter_context(closing(ExportFolder(place.tree)))
         folder = tree
         if place.inside is None:
-            folder = closed.enter_context(closing(Folder(place.outside)))
+            folder = closed.enter_context(closing(ExportFolder(place.outside)))
         for path in all_paths(request):
             folder.remove_unfinished(join(prefix, path))
 

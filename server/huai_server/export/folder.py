@@ -40,7 +40,7 @@ class FolderError(HuaiError):
     exit_code = ExitCode.DESTINATION
 
 
-class Folder:
+class ExportFolder:
     """An open directory, below which files are written."""
 
     def __init__(self, path: bytes) -> None:

@@ -30,7 +30,7 @@ from huai_server.http.git import app as git
 from huai_server.http.metrics import collector as metrics
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive, routes
-from huai_server.http.mirrors.holders import Holders
+from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
@@ -82,11 +82,11 @@ class Application:
         self.webhooks = WebHooks(registry, self.news)
         self.events = events.EventsApp(settings, self.news, access)
         self.api.include_router(router(heads, access))
-        holders, facts = Holders(registry), ModuleFacts(registry)
-        self.api.include_router(metalinks.router(registry, access, holders))
-        self.api.include_router(receive.router(registry, access, holders.commits))
-        self.api.include_router(routes.router(heads, access, holders))
-        now = Now(heads, facts, self._traffic, holders)
+        known_mirrors, facts = KnownMirrors(registry), ModuleFacts(registry)
+        self.api.include_router(metalinks.router(registry, access, known_mirrors))
+        self.api.include_router(receive.router(registry, access, known_mirrors.commits))
+        self.api.include_router(routes.router(heads, access, known_mirrors))
+        now = Now(heads, facts, self._traffic, known_mirrors)
         self.api.include_router(pages.router(registry, access, now))
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, facts, sources, access))

@@ -14,7 +14,7 @@ from huai_server.http.any_path import requested_path
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.mirrors.answers import offered_urls
-from huai_server.http.mirrors.holders import Holders
+from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.newest import Newest
 from huai_server.http.settings import Registry
 
@@ -29,7 +29,7 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
 _log = logging.getLogger(__name__)
 
 
-def router(registry: Registry, access: Access, holders: Holders) -> APIRouter:
+def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
     """Return the route; modules come from `registry`, which may change at any time."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
     newest_commits: dict[Path, Newest] = {}
@@ -44,7 +44,7 @@ def router(registry: Registry, access: Access, holders: Holders) -> APIRouter:
             del newest_commits[removed]
         path_of_file = requested_path(request.scope["raw_path"], _ABOVE)
         newest = newest_commits.setdefault(repository, Newest(repository))
-        mirror_urls = offered_urls(await holders.standings(name, repository))
+        mirror_urls = offered_urls(await known_mirrors.states(name, repository))
         urls = registry.served().content_urls.get(name, ())
         text = await asyncio.to_thread(_document, newest, path_of_file, (name, urls, mirror_urls))
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})

@@ -35,7 +35,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 15
 _HEAD_SECONDS = 20.0
-_READER_SECONDS = 60.0
+_PAUSE_SECONDS = 60.0
 _SPARE_FILES = 512
 _END_SECONDS = 15.0
 _TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; Python has no name for it
@@ -92,7 +92,7 @@ def _listen(settings: ServeSettings) -> socket.socket:
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
     # Accepted connections inherit both: the kernel drops a client that is gone or stops reading.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    patience = round(min(settings.timeout, _READER_SECONDS) * 1000)
+    patience = round(min(settings.timeout, _PAUSE_SECONDS) * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
     # Little unsent data in the kernel: more would hide the pace of a reader.
     listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
@@ -117,7 +117,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
         http=connection_class(
             app.connections,
             head_seconds=min(settings.timeout, _HEAD_SECONDS),
-            reader_seconds=min(settings.timeout, _READER_SECONDS),
+            pause_seconds=min(settings.timeout, _PAUSE_SECONDS),
         ),
         ws="none",
         interface="asgi3",

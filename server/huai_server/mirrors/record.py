@@ -72,12 +72,12 @@ _HOLDING = RecordFile(_Stored, needed=False, permissions=_MODE)
 _PROBE = RecordFile(Probe, needed=False, permissions=_MODE)
 
 
-def holding_place(folder: Path, module: str, downstream: str) -> Path:
+def holding_path(folder: Path, module: str, downstream: str) -> Path:
     """Return the path of a `Holding`; both names must be checked ones."""
     return folder / module / f"{downstream}.json"
 
 
-def probe_place(folder: Path, module: str, downstream: str) -> Path:
+def probe_path(folder: Path, module: str, downstream: str) -> Path:
     """Return the path of a `Probe`."""
     return folder / module / f"{downstream}.probe"
 

@@ -22,8 +22,8 @@ from huai_server.mirrors.record import (
     Holding,
     Probe,
     Verdict,
-    holding_place,
-    probe_place,
+    holding_path,
+    probe_path,
     read_holding,
     read_probe,
     write_probe,
@@ -67,9 +67,9 @@ def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probe
         return
     run = _Run(config, name, Repository(places.repository))
     for mirror, allowed in config.allowed_downstreams.items():
-        holding = read_holding(holding_place(folder, name, mirror), allowed.key)
+        holding = read_holding(holding_path(folder, name, mirror), allowed.key)
         if holding is not None:
-            place = probe_place(folder, name, mirror)
+            place = probe_path(folder, name, mirror)
             before = read_probe(place)
             probed = Probed(mirror, run.probe(holding, allowed), before.verdict if before else None)
             write_probe(place, probed.probe)

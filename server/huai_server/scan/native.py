@@ -25,7 +25,7 @@ from huai_server.scan.types import (
     ScanError,
     ScanOptions,
     root_error,
-    unreadable_root,
+    unreadable_root_error,
 )
 
 Directory: TypeAlias = tuple[
@@ -45,26 +45,26 @@ _REASONS = {
 }
 
 
-def read_frames(
+def scan_directories(
     root: Path, options: ScanOptions, *, links: bool = False
 ) -> Iterator[tuple[bytes, int] | Directory]:
-    """Every directory below `root` in tree order, as the engine's `Scan` has it.
+    """Yield every directory below `root` in tree order, or path and reason of an unreadable one.
 
     A root that cannot be read is a `ScanError`, raised when the first element is asked for.
     Closing the iterator early stops the scan.  With `links` lines have their hardlink fields.
     """
-    frames = chain.from_iterable(_open(root, options, links=links))
+    scanned = chain.from_iterable(_open_scan(root, options, links=links))
     try:
-        first = next(frames, None)
+        first = next(scanned, None)
         if first is None or len(first) == 2:
-            raise unreadable_root(root, reason_of(first[1]) if first else "it vanished")
+            raise unreadable_root_error(root, reason_of(first[1]) if first else "it vanished")
         yield first
-        yield from frames
+        yield from scanned
     except (MemoryError, OSError) as error:
-        raise exhausted(error) from None
+        raise exhausted_error(error) from None
 
 
-def _open(root: Path, options: ScanOptions, *, links: bool) -> Scan:
+def _open_scan(root: Path, options: ScanOptions, *, links: bool) -> Scan:
     patterns = [exclude.check_exclude(text) for text in options.exclude]
     names = OwnerNames()
     try:
@@ -83,7 +83,7 @@ def reason_of(number: int) -> str:
     return os.strerror(number) if number > 0 else _REASONS[number]
 
 
-def exhausted(error: MemoryError | OSError) -> ScanError:
+def exhausted_error(error: MemoryError | OSError) -> ScanError:
     """Return the error for a scan that memory or open files were not enough for."""
     reason = os.strerror(errno.ENOMEM) if isinstance(error, MemoryError) else error.strerror
     return ScanError(

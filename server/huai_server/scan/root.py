@@ -12,7 +12,7 @@ class EmptyRootError(HuaiError):
     exit_code = ExitCode.EMPTY_ROOT
 
 
-def empty_root(
+def empty_root_error(
     root: Path, otherwise: str = "--allow-empty commits an empty tree"
 ) -> EmptyRootError:
     """Return the error; `otherwise` is the advice for a tree that is empty on purpose."""

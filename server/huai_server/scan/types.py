@@ -68,7 +68,7 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
     )
 
 
-def unreadable_root(root: Path, reason: str) -> ScanError:
+def unreadable_root_error(root: Path, reason: str) -> ScanError:
     """The error for a root of which nothing can be listed."""
     return ScanError(
         f"cannot read the tree at {show(bytes(root))}: {reason}",

@@ -93,7 +93,7 @@ def _unpack(request: Path, place: Path) -> _Read:
         commit = decode_request(file.read(REQUEST_BYTES) or b"")
         run_git(place, ["index-pack", "--stdin"], stdin=file, put=lambda _: None)
     repository = Repository(place)
-    repository.move(repository.head_of(commit), None)
+    repository.move_branch(repository.head_of(commit), None)
     return _read(repository)
 
 

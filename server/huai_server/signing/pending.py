@@ -67,7 +67,7 @@ def add_signature(
     if public not in signers:
         pending = pending._replace(signatures=(*pending.signatures, signature))
     if len(pending.signatures) < keys.needed:
-        repository.hold(pending)
+        repository.set_pending(pending)
         return pending, None
     data = join_commit(pending.data, keys.signer.sign(NAMESPACE, pending.data))
     _prove(data, keys)

@@ -27,7 +27,7 @@ from obstore.store import S3Store
 from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
-from huai_server.config.place import BucketPlace, NoBucketError
+from huai_server.config.place import BucketAddress, NoBucketError
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -68,7 +68,7 @@ class BucketDownError(HuaiError):
 class Bucket:
     """The static files of one module in a bucket (`Target`)."""
 
-    def __init__(self, place: BucketPlace, name: str, *, endpoint: str, drafts: Path) -> None:
+    def __init__(self, place: BucketAddress, name: str, *, endpoint: str, drafts: Path) -> None:
         """Open the folder of the module `name`; sends no request.
 
         `endpoint` is the URL of a service; if empty, the environment decides.  `drafts` is a local

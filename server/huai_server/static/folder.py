@@ -31,7 +31,7 @@ class NoFolderError(HuaiError):
     exit_code = ExitCode.DESTINATION
 
 
-class Folder:
+class StaticFolder:
     """The static files of one module in a folder (`Target`)."""
 
     def __init__(self, folder: Path, root: Path, *, closed: bool = False) -> None:

@@ -38,7 +38,7 @@ from huai_server.static.catalog import (
     sources,
     unite,
 )
-from huai_server.static.folder import Folder
+from huai_server.static.folder import StaticFolder
 from huai_server.static.target import Draft, Target, drafted
 from huai_server.static.unused import remove_unused
 from huai_server.store.block_indices import BlockIndices
@@ -84,7 +84,7 @@ def publish(
         raise NothingCommittedError(
             f"{repository.path}: the module has no commit yet", hint="run huai-server commit first"
         )
-    place = target or Folder(repository.path, repository.path)
+    place = target or StaticFolder(repository.path, repository.path)
     place.begin()
     publication = _Publication(repository, place, content_urls)
     floor = _floor(repository, newest, retention)

@@ -49,7 +49,7 @@ def copy_commit(repository: Repository, source: Path, commit: str, former: Head 
     thin_pack.unlink()
     _install(repository.pack_folder, (pack, index), name)
     repository.packs.forget()
-    repository.move(head, former)
+    repository.move_branch(head, former)
     return head
 
 

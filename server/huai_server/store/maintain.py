@@ -44,7 +44,7 @@ def roll_up(counts: Sequence[int]) -> int:
     return split
 
 
-class Plan(NamedTuple):
+class MaintenancePlan(NamedTuple):
     """The work of a maintenance."""
 
     loose: int
@@ -58,12 +58,14 @@ class Plan(NamedTuple):
 class Maintained(NamedTuple):
     """The result of a maintenance."""
 
-    plan: Plan
+    plan: MaintenancePlan
     before: DiskUse
     after: DiskUse
 
 
-def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[Plan, DiskUse]:
+def foresee(
+    places: ModulePlaces, retention: Retention, *, now: float
+) -> tuple[MaintenancePlan, DiskUse]:
     """Return what `maintain` would do, and the present disk use; changes nothing."""
     with storage_errors(places.repository):
         repository = Repository(places.repository)
@@ -75,7 +77,7 @@ def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[
         outdated = _outdated(repository, retention, now, at_once=cut)
         everything = cut or bool(outdated.histories)
         merged = len(counts) if everything else roll_up(sorted(counts))
-        return Plan(loose, merged, outdated.commits), disk_use(places)
+        return MaintenancePlan(loose, merged, outdated.commits), disk_use(places)
 
 
 def maintain(
@@ -104,7 +106,7 @@ class _Maintenance:
         self._now = now
         self._repack = Repack(places.repository)
 
-    def run(self, wait: float) -> Plan:
+    def run(self, wait: float) -> MaintenancePlan:
         with locked(self._places.lock, wait=wait):
             repository = Repository(self._places.repository)
             self._expire(repository)
@@ -115,8 +117,8 @@ class _Maintenance:
             packs = list_packs(repository.pack_folder)
             if self._repack.unreachable.exists():
                 self._keep_reachable(repository, packs)
-                return Plan(len(loose), len(packs), dropped)
-        return Plan(len(loose), self._merge(packs), dropped)
+                return MaintenancePlan(len(loose), len(packs), dropped)
+        return MaintenancePlan(len(loose), self._merge(packs), dropped)
 
     def _expire(self, repository: Repository) -> None:
         """Remove files whose time is over."""
@@ -135,7 +137,7 @@ class _Maintenance:
         outdated = _outdated(repository, self._retention, self._now, at_once=cut)
         if outdated.histories:
             self._repack.note_unreachable()
-            repository.forget(outdated.histories)
+            repository.forget_histories(outdated.histories)
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:

@@ -178,7 +178,7 @@ class Repository:
         heads = [self._read_head(commit)[0] for commit in self._ends().values()]
         return sorted(heads, key=lambda head: -head.info.serial)
 
-    def forget(self, past: Iterable[Head]) -> None:
+    def forget_histories(self, past: Iterable[Head]) -> None:
         """Remove the refs of these histories; the caller holds the module's lock."""
         forgotten = {head.commit for head in past}
         with storage_errors(self.path):
@@ -252,7 +252,7 @@ class Repository:
         serials = [found[1].info.serial for found in waited if found]
         return max([*serials, head.info.serial if head else 0])
 
-    def hold(self, pending: PendingCommit) -> None:
+    def set_pending(self, pending: PendingCommit) -> None:
         """Make a commit wait, in place of any other; its objects are already on the disk."""
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", pending.data).hex()
@@ -281,7 +281,7 @@ class Repository:
         """Make a commit wait, unless an equal one is waiting, which may be signed just now."""
         former = self.pending()
         if former is None or pending.replaces(former[1]):
-            self.hold(pending)
+            self.set_pending(pending)
         else:
             pending = former[1]
         return PendingCommitError(
@@ -291,7 +291,7 @@ class Repository:
             "commit is intact",
         )
 
-    def move(self, head: Head, former: Head | None) -> None:
+    def move_branch(self, head: Head, former: Head | None) -> None:
         """Move the branch to a commit that was made elsewhere; its objects are on the disk.
 
         A history that it does not continue is finished, or, if it goes back, forgotten.
@@ -305,7 +305,7 @@ class Repository:
             if former and former.commit not in parents and former.info.serial < head.info.serial:
                 self._refs.set(f"{_PAST}{former.info.serial}", former.commit)
             self._refs.set(BRANCH, head.commit)
-        self.forget(past for past in self.past() if past.info.serial >= head.info.serial)
+        self.forget_histories(past for past in self.past() if past.info.serial >= head.info.serial)
 
     def head_of(self, commit: str) -> Head:
         """Return a stored commit (hex id); `StoreError` if it cannot be read."""

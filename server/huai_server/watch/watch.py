@@ -70,7 +70,7 @@ class Watcher:
         """`commit` commits the listed paths, or the whole tree for None, and returns problems."""
         self._root = root
         self._name = name
-        self._module = load(root).committed(name)
+        self._module = load(root).committed_module(name)
         self._settings = settings_of(self._module)
         self._places = module_places(root, name)
         self._commit = commit

@@ -128,7 +128,7 @@ def pending(root: Path, name: str, output: Path, console: Console) -> None:
     OUTPUT is readable by its owner only, and holds everything that the commit lists. On the
     cosigner's machine, pass it to `huai-server key cosign`.
     """
-    done = modules.hand_out_pending(root, name, output.absolute())
+    done = modules.write_pending(root, name, output.absolute())
     show_pending(console, done.pending, signatures=done.signatures, needed=done.needed)
     console.result(f"{name}: written to {output}")
 

@@ -13,7 +13,7 @@ from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse
-from huai_server.store.maintain import Plan, foresee, maintain
+from huai_server.store.maintain import MaintenancePlan, foresee, maintain
 
 
 @click.command()
@@ -49,7 +49,7 @@ def command(root: Path, name: str, dry_run: bool, wait: float, console: Console)
 
 
 def _values(
-    plan: Plan, before: DiskUse, after: DiskUse | None, seconds: float
+    plan: MaintenancePlan, before: DiskUse, after: DiskUse | None, seconds: float
 ) -> dict[str, object]:
     return {
         "dry_run": after is None,
@@ -67,7 +67,7 @@ def _use_values(use: DiskUse) -> dict[str, object]:
     return {**kinds, "bytes": use.bytes}
 
 
-def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
+def _line(plan: MaintenancePlan, before: DiskUse, after: DiskUse | None) -> str:
     now = after or before
     done = "would become one" if after is None else "became one"
     dropped = "would go" if after is None else "went"

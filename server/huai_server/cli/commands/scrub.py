@@ -65,7 +65,7 @@ def command(
     config = load(root)
 
     def one(name: str) -> int:
-        if config.committed(name).digest == "off" and every:
+        if config.committed_module(name).digest == "off" and every:
             return ExitCode.OK
         if not module_places(root, name).repository.exists():
             console.result(f"{name}: no commit yet")
@@ -73,7 +73,7 @@ def command(
         results: list[ScrubResult] = []
 
         def run() -> int:
-            scheduled = full or every or config.committed(name).scrub_span is not None
+            scheduled = full or every or config.committed_module(name).scrub_span is not None
             results.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
             return results[0].exit_code
 

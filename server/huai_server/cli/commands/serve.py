@@ -9,7 +9,7 @@ from huai_program.garbage import collect_usually
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.notified import tell_of_signature
+from huai_server.cli.notified import notify_of_signature
 from huai_server.cli.options import console_options
 
 
@@ -51,5 +51,5 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
         port=port,
         on_start=started,
         hand_over=partial(modules.relay, root),
-        tell_of_signature=partial(tell_of_signature, console),
+        notify_of_signature=partial(notify_of_signature, console),
     )

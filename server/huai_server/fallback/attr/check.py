@@ -22,7 +22,7 @@ from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.attr.tree import AttrTree
 from huai_server.fallback.kind import UNLISTED, AttrTreeError
 from huai_server.fallback.owners import OwnerIds
-from huai_server.scan.native import read_frames, reason_of
+from huai_server.scan.native import reason_of, scan_directories
 from huai_server.scan.types import LEFT_OUT, ScanOptions
 from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Repository
@@ -97,20 +97,20 @@ class _Check:
     def _listed(self, generation: Path) -> Iterator[Listing]:
         options = ScanOptions(owners=self._module.owners)
         listing: Listing | None = None
-        for frame in read_frames(generation, options, links=True):
-            path = RelPath(frame[0])
-            if len(frame) == 2:
-                self._fault(f"{show(path)}: {reason_of(frame[1])}")
+        for scanned in scan_directories(generation, options, links=True):
+            path = RelPath(scanned[0])
+            if len(scanned) == 2:
+                self._fault(f"{show(path)}: {reason_of(scanned[1])}")
                 continue
-            for name, reason in frame[6]:
+            for name, reason in scanned[6]:
                 if reason_of(reason) not in LEFT_OUT:
                     self._fault(f"{show(join(path, name) if name else path)}: {reason_of(reason)}")
-            if listing is not None and not frame[1]:  # more of a large directory
-                listing = listing._replace(leaves=listing.leaves + frame[2])
+            if listing is not None and not scanned[1]:  # more of a large directory
+                listing = listing._replace(leaves=listing.leaves + scanned[2])
                 continue
             if listing is not None:
                 yield listing
-            listing = Listing(path, frame[1], frame[2])
+            listing = Listing(path, scanned[1], scanned[2])
         if listing is not None:
             yield listing
 

@@ -32,12 +32,12 @@ _UNREAD_BYTES = 16 << 10
 class Connection(HttpToolsProtocol):
     """A connection, closed if a head takes longer than `head_seconds` or exceeds `HEAD_BYTES`.
 
-    A client that does not read its response may pause for `reader_seconds` in all.  It gains one
-    second for each `PACE` bytes that it reads, up to `reader_seconds` more.
+    A client that does not read its response may pause for `pause_seconds` in all.  It gains one
+    second for each `PACE` bytes that it reads, up to `pause_seconds` more.
     """
 
     head_seconds: ClassVar[float]
-    reader_seconds: ClassVar[float]
+    pause_seconds: ClassVar[float]
     connection_limit: ClassVar[ConnectionLimit]
     handshake: Member | None = None
     """The member that counted for this connection during its TLS handshake."""
@@ -45,8 +45,8 @@ class Connection(HttpToolsProtocol):
     """Seconds that the reader may still pause; None before its first pause."""
     _paused_at = 0.0
     _unread = 0
-    _reader: asyncio.TimerHandle | None = None
-    _deadline: asyncio.TimerHandle | None = None
+    _pause_timer: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
     _head_size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -57,7 +57,7 @@ class Connection(HttpToolsProtocol):
         if self.handshake is not None:
             self.connection_limit.leave(self.handshake)
         if self.connection_limit.join(self, host):
-            self._expect_head()
+            self._start_head_timer()
         else:
             transport.abort()
 
@@ -66,16 +66,16 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._deadline is not None:
+        if self._head_timer is not None:
             self._head_size += len(data)
             if self._head_size > HEAD_BYTES:
                 self.transport.close()
         elif self._is_idle():
-            self._expect_head()
+            self._start_head_timer()
 
     def on_headers_complete(self) -> None:
         """Stop the timer of the head; a body has its own limits."""
-        self._stop_clock()
+        self._stop_head_timer()
         super().on_headers_complete()
 
     def on_message_begin(self) -> None:
@@ -120,29 +120,29 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
         self.connection_limit.leave(self)
-        self._stop_clock()
-        if self._reader is not None:
-            self._reader.cancel()
+        self._stop_head_timer()
+        if self._pause_timer is not None:
+            self._pause_timer.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Start the reader's timer: the client reads more slowly than the server writes."""
         super().pause_writing()
         if self._credit is None:
-            self._credit = self.reader_seconds
+            self._credit = self.pause_seconds
         self._paused_at = self.loop.time()
         self._unread = self.transport.get_write_buffer_size()
-        self._reader = self.loop.call_later(self._credit, self.hang_up)
+        self._pause_timer = self.loop.call_later(self._credit, self.hang_up)
 
     def resume_writing(self) -> None:
         """Stop the reader's timer: the client has read."""
         super().resume_writing()
-        if self._reader is not None and self._credit is not None:
-            self._reader.cancel()
-            self._reader = None
+        if self._pause_timer is not None and self._credit is not None:
+            self._pause_timer.cancel()
+            self._pause_timer = None
             paused = self.loop.time() - self._paused_at
             read = self._unread - self.transport.get_write_buffer_size()
-            self._credit = min(self.reader_seconds, self._credit - paused + read / PACE)
+            self._credit = min(self.pause_seconds, self._credit - paused + read / PACE)
 
     def hang_up(self) -> None:
         """Close at once, with data unsent."""
@@ -153,14 +153,14 @@ class Connection(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
 
-    def _expect_head(self) -> None:
-        self._deadline = self.loop.call_later(self.head_seconds, self.transport.close)
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(self.head_seconds, self.transport.close)
 
-    def _stop_clock(self) -> None:
+    def _stop_head_timer(self) -> None:
         self._head_size = 0
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 class _Named(logging.LoggerAdapter[logging.Logger]):
@@ -176,12 +176,12 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 
 
 def connection_class(
-    connection_limit: ConnectionLimit, *, head_seconds: float, reader_seconds: float
+    connection_limit: ConnectionLimit, *, head_seconds: float, pause_seconds: float
 ) -> type[Connection]:
     """Return a class with these limits: uvicorn takes a class, and makes one for each client."""
     bounds = {
         "connection_limit": connection_limit,
         "head_seconds": head_seconds,
-        "reader_seconds": reader_seconds,
+        "pause_seconds": pause_seconds,
     }
     return type("BoundConnection", (Connection,), bounds)

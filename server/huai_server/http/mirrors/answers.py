@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from huai_server.export.tunasync import job, shown_size
 from huai_server.mirrors.record import Probe
-from huai_server.mirrors.standing import Standing
+from huai_server.mirrors.states import MirrorState
 
 _VERSION = 1.4
 _SECONDS = "seconds since the epoch"
@@ -75,12 +75,12 @@ class AllMirrorsModel(_Model):
     modules: list[ModuleMirrorsModel]
 
 
-def module_mirrors(name: str, serial: int, standings: Iterable[Standing]) -> ModuleMirrorsModel:
+def module_mirrors(name: str, serial: int, states: Iterable[MirrorState]) -> ModuleMirrorsModel:
     """Return the mirrors of a module as JSON."""
-    return ModuleMirrorsModel(module=name, serial=serial, mirrors=[*map(_model, standings)])
+    return ModuleMirrorsModel(module=name, serial=serial, mirrors=[*map(_model, states)])
 
 
-def _model(one: Standing) -> MirrorModel:
+def _model(one: MirrorState) -> MirrorModel:
     p50, p90, p99 = one.percentiles
     return MirrorModel(
         mirror=one.mirror,
@@ -107,12 +107,12 @@ def _probe_model(probe: Probe) -> ProbeModel:
     )
 
 
-def offered_urls(standings: Iterable[Standing]) -> list[str]:
+def offered_urls(states: Iterable[MirrorState]) -> list[str]:
     """Return the URLs from which the module can be fetched, the freshest first."""
-    return [url for each in standings if each.offered for url in each.attestation.urls]
+    return [url for each in states if each.offered for url in each.attestation.urls]
 
 
-def mirmon(standings: Iterable[Standing]) -> str:
+def mirmon(states: Iterable[MirrorState]) -> str:
     """Return lines of URL, tree time, status, last good probe, probes, states, last probe.
 
     The state of a fresh mirror is "s", of an old one "f".
@@ -121,7 +121,7 @@ def mirmon(standings: Iterable[Standing]) -> str:
         f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-"
         f"{'s' if one.offered else 'f'} "
         f"{one.attestation.time}\n"
-        for one in standings
+        for one in states
         for url in one.attestation.urls
     )
 
@@ -131,14 +131,14 @@ class HeldModule(NamedTuple):
 
     module: str
     size: int
-    standing: Standing
+    state: MirrorState
 
 
 def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | None:
     """Return one mirror as a site of MirrorZ; None if it names no web server."""
     served = []
     for module in modules:
-        urls = [url for url in module.standing.attestation.urls if url.startswith("http")]
+        urls = [url for url in module.state.attestation.urls if url.startswith("http")]
         if urls:
             served.append((module, urls[0].rstrip("/")))
     if not served:
@@ -153,7 +153,7 @@ def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | N
                 "cname": module.module,
                 "desc": "",
                 "url": url,
-                "status": _mirrorz_status(module.standing),
+                "status": _mirrorz_status(module.state),
                 "help": "",
                 "upstream": "",
                 **_size(module),
@@ -163,23 +163,23 @@ def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | N
     }
 
 
-def _mirrorz_status(one: Standing) -> str:
+def _mirrorz_status(one: MirrorState) -> str:
     """Return successful, or failed with the time of the last success."""
     is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
     return f"S{one.attestation.time}" if is_good else f"FO{one.complete_at}"
 
 
 def _size(module: HeldModule) -> Mapping[str, str]:
-    return {} if module.standing.attestation.partial else {"size": shown_size(module.size)}
+    return {} if module.state.attestation.partial else {"size": shown_size(module.size)}
 
 
 def tunasync(modules: Sequence[HeldModule]) -> list[dict[str, object]]:
     """Return the modules of one mirror as jobs of tunasync."""
     jobs = []
     for module in modules:
-        attestation = module.standing.attestation
+        attestation = module.state.attestation
         size = 0 if attestation.partial else module.size
-        since = module.standing.since
+        since = module.state.since
         jobs.append(job(module.module, attestation.time, (since, attestation.time), "", size))
     return jobs
 

@@ -24,10 +24,10 @@ from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.threads import in_thread
-from huai_server.http.mirrors.holders import KnownCommits
+from huai_server.http.mirrors.known import KnownCommits
 from huai_server.http.settings import Registry
 from huai_server.mirrors.judge import RefusedError, check_attestation, next_holding
-from huai_server.mirrors.record import holding_place, read_holding, write_holding
+from huai_server.mirrors.record import holding_path, read_holding, write_holding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +111,7 @@ def _store(
     allowed = mirrors.allowed[received.downstream]
     tolerance = seconds(mirrors.settings.clock_tolerance)
     check_attestation(received.signed, received.module, allowed, committed, now, tolerance)
-    place = holding_place(mirrors.folder, received.module, received.downstream)
+    place = holding_path(mirrors.folder, received.module, received.downstream)
     before = read_holding(place, allowed.key)
     write_holding(place, next_holding(before, received.signed, received.text, committed, now))
 

@@ -26,8 +26,8 @@ from huai_server.http.mirrors.answers import (
     offered_urls,
     tunasync,
 )
-from huai_server.http.mirrors.holders import Holders
-from huai_server.mirrors.standing import Standing
+from huai_server.http.mirrors.known import KnownMirrors
+from huai_server.mirrors.states import MirrorState
 
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
 _ALL: dict[int | str, dict[str, object]] = {
@@ -45,16 +45,16 @@ _T = TypeVar("_T")
 class _Reports:
     """The reports of the routes."""
 
-    def __init__(self, heads: Heads, access: Access, holders: Holders) -> None:
+    def __init__(self, heads: Heads, access: Access, known_mirrors: KnownMirrors) -> None:
         self._heads = heads
         self._access = access
-        self._holders = holders
+        self._known_mirrors = known_mirrors
 
     async def of_module(self, name: str, repository: Path) -> ModuleMirrorsModel:
         """Return the mirrors of a module."""
         head = await self._heads.read(name)
         serial = head.info.serial if head else 0
-        return module_mirrors(name, serial, await self._holders.standings(name, repository))
+        return module_mirrors(name, serial, await self._known_mirrors.states(name, repository))
 
     async def of_all(self, request: Request) -> AllMirrorsModel:
         """Return the mirrors of all modules that the client may see."""
@@ -73,20 +73,20 @@ class _Reports:
                 _log.warning("%s: %s", name, error.message)
         return results
 
-    async def standings(self, request: Request, name: str) -> tuple[Standing, ...]:
+    async def states(self, request: Request, name: str) -> tuple[MirrorState, ...]:
         """Return the mirrors of a module that the client may see."""
-        return await self._holders.standings(name, self._access.repository(request.scope, name))
+        return await self._known_mirrors.states(name, self._access.repository(request.scope, name))
 
     async def held_modules(self, request: Request, mirror: str) -> list[HeldModule]:
         """Return the modules of one mirror that the client may see."""
 
         async def of_module(name: str, repository: Path) -> HeldModule | None:
-            standings = await self._holders.standings(name, repository)
-            standing = next((each for each in standings if each.mirror == mirror), None)
-            if standing is None:
+            states = await self._known_mirrors.states(name, repository)
+            state = next((each for each in states if each.mirror == mirror), None)
+            if state is None:
                 return None
             head = await self._heads.read(name)
-            return HeldModule(name, head.info.totals.bytes, standing) if head else None
+            return HeldModule(name, head.info.totals.bytes, state) if head else None
 
         modules = [each for each in await self._of_each(request, of_module) if each]
         if not modules:
@@ -94,10 +94,10 @@ class _Reports:
         return modules
 
 
-def router(heads: Heads, access: Access, holders: Holders) -> APIRouter:
+def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
     """Return the routes below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
-    reports = _Reports(heads, access, holders)
+    reports = _Reports(heads, access, known_mirrors)
     _add_own(routes, reports, access)
     _add_lists(routes, reports)
     _add_sites(routes, reports)
@@ -121,13 +121,13 @@ def _add_lists(routes: APIRouter, reports: _Reports) -> None:
     @routes.get("/modules/{name}/mirrorlist", response_class=Response, responses=_PLAIN)
     async def mirrorlist(name: str, request: Request) -> Response:
         """URLs of a module, one a line: of mirrors that are near enough, the freshest first."""
-        urls = offered_urls(await reports.standings(request, name))
+        urls = offered_urls(await reports.states(request, name))
         return respond(request, "".join(f"{url}\n" for url in urls), _TEXT)
 
     @routes.get("/modules/{name}/mirmon", response_class=Response, responses=_PLAIN)
     async def mirmon_state(name: str, request: Request) -> Response:
         """All URLs of a module, as mirmon's state file has them."""
-        return respond(request, mirmon(await reports.standings(request, name)), _TEXT)
+        return respond(request, mirmon(await reports.states(request, name)), _TEXT)
 
 
 def _add_sites(routes: APIRouter, reports: _Reports) -> None:

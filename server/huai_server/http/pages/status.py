@@ -15,7 +15,7 @@ from fastapi import Response
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.metrics.traffic import Traffic
-from huai_server.http.mirrors.holders import Holders
+from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
 from huai_server.http.pages.rendering import Page
@@ -90,7 +90,7 @@ class Now(NamedTuple):
     heads: Heads
     facts: ModuleFacts
     traffic: Traffic
-    holders: Holders
+    known_mirrors: KnownMirrors
 
 
 async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, now: Now) -> Response:
@@ -115,7 +115,7 @@ async def module_page(
     """Return the page of a module; its commits below the serial `before`, or all."""
     repository = module[1]
     row = await _row(*module, recent, now)
-    mirrors = () if row.problem else await now.holders.standings(*module)
+    mirrors = () if row.problem else await now.known_mirrors.states(*module)
     newest = row.commits[0] if row.commits else None
     older = None
     if newest is not None and (before is not None or len(row.commits) == RECENT):

@@ -9,8 +9,8 @@ from huai_program.durations import Duration
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
 from huai_server.mirrors.judge import Commits, RefusedError, check_attestation, next_holding
-from huai_server.mirrors.record import holding_place, write_holding
-from huai_server.mirrors.standing import Standings
+from huai_server.mirrors.record import holding_path, write_holding
+from huai_server.mirrors.states import MirrorStates
 from tests.support.keys import key
 
 TIME = 1_700_000_000
@@ -38,11 +38,11 @@ def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, sec
     mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings(max_silence=Duration(silence)))
     signed = SignedAttestation.decode(SIGNED)
     write_holding(
-        holding_place(tmp_path, "m", "one"), next_holding(None, signed, SIGNED, COMMITS, 0)
+        holding_path(tmp_path, "m", "one"), next_holding(None, signed, SIGNED, COMMITS, 0)
     )
     offered = [
         each.offered
         for now in (TIME, TIME + seconds, TIME + seconds + 1)
-        for each in Standings().read(mirrors, "m", COMMITS, now)
+        for each in MirrorStates().read(mirrors, "m", COMMITS, now)
     ]
     assert offered == [True, True, False]

@@ -237,12 +237,12 @@ import os, resource, sys
 from pathlib import Path
 from huai_server.scan import native
 from huai_server.scan.types import ScanError, ScanOptions
-assert len(list(native.read_frames(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
+assert len(list(native.scan_directories(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * os.sysconf("SC_PAGESIZE") + (6 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
-    list(native.read_frames(Path(sys.argv[1]), ScanOptions(threads=1)))
+    list(native.scan_directories(Path(sys.argv[1]), ScanOptions(threads=1)))
 except ScanError as error:
     print(error.message)
 """

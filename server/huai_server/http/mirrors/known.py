@@ -11,7 +11,7 @@ from threading import Lock
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.settings import Registry
 from huai_server.mirrors.judge import Commits
-from huai_server.mirrors.standing import Standing, Standings
+from huai_server.mirrors.states import MirrorState, MirrorStates
 from huai_server.store.repository import Repository, read_branch
 
 _KEPT = 5000
@@ -64,15 +64,15 @@ def _read(repository: Repository, former: Commits) -> Commits:
     return Commits(repository.snapshot(newest)[0].identity, newest_times)
 
 
-class Holders:
+class KnownMirrors:
     """The mirrors of all modules."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._standings = Standings()
+        self._states = MirrorStates()
         self.commits = KnownCommits()
 
-    async def standings(self, module: str, repository: Path) -> tuple[Standing, ...]:
+    async def states(self, module: str, repository: Path) -> tuple[MirrorState, ...]:
         """Return the mirrors of a module, the freshest first; `HuaiError` if unreadable."""
         mirrors = self._registry.served().mirrors
         if not mirrors.allowed:
@@ -81,7 +81,7 @@ class Holders:
         # Rounded up, so that no mirror that is behind seems up to date.
         now = -(-int(time.time()) // _STEP_SECONDS) * _STEP_SECONDS
 
-        def read() -> tuple[Standing, ...]:
-            return self._standings.read(mirrors, module, self.commits.read(repository), now)
+        def read() -> tuple[MirrorState, ...]:
+            return self._states.read(mirrors, module, self.commits.read(repository), now)
 
         return await in_thread(read)

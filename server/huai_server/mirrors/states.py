@@ -15,8 +15,8 @@ from huai_server.mirrors.judge import Commits
 from huai_server.mirrors.record import (
     Holding,
     Probe,
-    holding_place,
-    probe_place,
+    holding_path,
+    probe_path,
     read_holding,
     read_probe,
 )
@@ -26,7 +26,7 @@ _Record = tuple[str, Holding, Probe | None]
 _Inputs = tuple[Mirrors, Commits, int, tuple[_Record, ...]]
 
 
-class Standing(NamedTuple):
+class MirrorState(NamedTuple):
     """The state of one mirror of one module."""
 
     mirror: str
@@ -45,51 +45,51 @@ class Standing(NamedTuple):
     """The result of the last probe; None if there was none."""
 
 
-class Standings:
+class MirrorStates:
     """The states of the mirrors of all modules, cached until their inputs change."""
 
     def __init__(self) -> None:
         self._holdings = FileCache[tuple[Path, str], Holding | None]()
         self._probes = FileCache[Path, Probe | None]()
-        self._cached: dict[str, tuple[_Inputs, tuple[Standing, ...]]] = {}
+        self._cached: dict[str, tuple[_Inputs, tuple[MirrorState, ...]]] = {}
         """The inputs and results by module; identical objects compare at once."""
 
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
-    ) -> tuple[Standing, ...]:
+    ) -> tuple[MirrorState, ...]:
         """Return those of one module `now` (seconds since the epoch), the least lag first."""
         inputs = (mirrors, commits, now, tuple(self._records(mirrors, module)))
         cached = self._cached.get(module)
         if cached is None or cached[0] != inputs:
-            standings = (
-                _standing(mirrors, name, holding, probe, commits, now)
+            states = (
+                _state_of(mirrors, name, holding, probe, commits, now)
                 for name, holding, probe in inputs[3]
                 # A module that was made again has another identity, and older attestations of it
                 # do not count.
                 if holding.attestation.identity == commits.identity
             )
-            ranked = tuple(sorted(standings, key=lambda each: (each.lag, each.mirror)))
+            ranked = tuple(sorted(states, key=lambda each: (each.lag, each.mirror)))
             cached = self._cached[module] = (inputs, ranked)
         return cached[1]
 
     def _records(self, mirrors: Mirrors, module: str) -> Iterator[_Record]:
         for name, allowed in mirrors.allowed.items():
-            place = holding_place(mirrors.folder, module, name)
+            place = holding_path(mirrors.folder, module, name)
             read = partial(read_holding, place, allowed.key)
             holding = self._holdings.get((place, allowed.key), place, read)
             if holding is not None:
-                place = probe_place(mirrors.folder, module, name)
+                place = probe_path(mirrors.folder, module, name)
                 yield name, holding, self._probes.get(place, place, partial(read_probe, place))
 
 
-def _standing(
+def _state_of(
     mirrors: Mirrors,
     name: str,
     holding: Holding,
     probe: Probe | None,
     commits: Commits,
     now: int,
-) -> Standing:
+) -> MirrorState:
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
     silence = now - attestation.time
@@ -98,4 +98,6 @@ def _standing(
     offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
     percentiles = holding.history.percentiles(now, lag)
     complete_at = now - lag if lag else attestation.time
-    return Standing(name, attestation, holding.since, lag, percentiles, offered, complete_at, probe)
+    return MirrorState(
+        name, attestation, holding.since, lag, percentiles, offered, complete_at, probe
+    )
