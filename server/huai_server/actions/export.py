@@ -61,8 +61,8 @@ def plan_export(
 
 
 @contextmanager
-def _errors(name: str, place: Path) -> Iterator[None]:
-    """Turn errors of the disk, and of a damaged repository, into explicit ones."""
+def _export_errors(name: str, place: Path) -> Iterator[None]:
+    """Convert errors of the disk to `StorageError`, those of the repository to `StoreError`."""
     try:
         with storage_errors(place):
             yield
@@ -76,8 +76,8 @@ def _errors(name: str, place: Path) -> Iterator[None]:
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export; returns the commit that they describe."""
-    with _errors(name, Path(module.path)), locked(places.lock, wait=wait):
+    """Write the files of an export, under the module's lock; return the described commit too."""
+    with _export_errors(name, Path(module.path)), locked(places.lock, wait=wait):
         tree = Path(module.path)
         if plan.place.inside is not None and not holds_anything(tree):
             # The next commit would take the written files for the whole content.
@@ -93,11 +93,12 @@ class ExportOfTree:
         self._name = name
         self._plan = plan
         self.update = ExportUpdate()
+        """The result so far, or the error."""
 
     def prepare(self) -> None:
-        """Make the directories that the files need, so that they are scanned."""
+        """Make the directories of the files, to be scanned too; an error goes into `update`."""
         try:
-            with _errors(self._name, Path(os.fsdecode(self._plan.place.tree))):
+            with _export_errors(self._name, Path(os.fsdecode(self._plan.place.tree))):
                 make_directories(self._plan.place, self._plan.request)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
@@ -108,13 +109,13 @@ class ExportOfTree:
         return self._plan.exported.files
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
-        """Write the files; True if the tree may have changed."""
+        """Write the files, unless `prepare` failed; True if the tree may have changed."""
         if self.update.failure:
             return False
         place, request, exported = self._plan
         source = UncommittedTree(scanned, size, time, exported)
         try:
-            with _errors(self._name, Path(os.fsdecode(place.tree))):
+            with _export_errors(self._name, Path(os.fsdecode(place.tree))):
                 described, result = export_scanned(repository, self._name, place, request, source)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
@@ -126,7 +127,7 @@ class ExportOfTree:
 def export_after_commit(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan
 ) -> ExportUpdate:
-    """Export to a folder outside of the tree."""
+    """Export to a folder outside of the tree; an error becomes part of the result."""
     try:
         described, result = export_module(name, module, places, plan)
     except HuaiError as error:
@@ -141,7 +142,7 @@ def _request_of(name: str, table: ModuleExport) -> ExportRequest:
         host=table.host or socket.getfqdn(),
         upstream=table.upstream,
         heartbeat=table.heartbeat,
-        sums=tuple(_below("sums", path) for path in table.sums),
+        sums=tuple(_configured_path("sums", path) for path in table.sums),
     )
 
 
@@ -149,18 +150,19 @@ def _place(module: Module, folder: str) -> Place:
     """Return the place of a folder, inside the tree if its path or the resolved path is."""
     tree = os.fsencode(module.path)
     if not folder.startswith("/"):
-        return Place(tree, _below("folder", folder))
+        return Place(tree, _configured_path("folder", folder))
     path = os.path.normpath(os.fsencode(folder))
     for root, candidate in (
         (os.path.normpath(tree), path),
         (os.path.realpath(tree), os.path.realpath(path)),
     ):
         if candidate == root or candidate.startswith(root.rstrip(b"/") + b"/"):
-            return Place(tree, _below("folder", os.fsdecode(candidate[len(root) :])))
+            return Place(tree, _configured_path("folder", os.fsdecode(candidate[len(root) :])))
     return Place(tree, None, path)
 
 
-def _below(key: str, path: str) -> RelPath:
+def _configured_path(key: str, path: str) -> RelPath:
+    """Return a path below the tree; raises `ConfigError` that names `key`."""
     try:
         return rel_path(os.fsencode(path.strip("/")))
     except FormatError as error:

@@ -112,7 +112,7 @@ class Removed(NamedTuple):
 
 
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
-    """Configure a module and make its folder; returns why the fallback cannot serve it, if so."""
+    """Configure a module and make its folder; return why the fallback cannot serve it, or None."""
     with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
@@ -146,7 +146,7 @@ def commit(
     """
     config = load(root)
     module, places = config.committed_module(name), module_places(root, name)
-    keys = _keys(root, config)
+    keys = _signing_keys(root, config)
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
         on_commit(result)
@@ -167,7 +167,7 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
     from huai_server.commit.later import digest_tree
 
     config = load(root)
-    keys = _keys(root, config)
+    keys = _signing_keys(root, config)
     result = digest_tree(
         name, config.committed_module(name), module_places(root, name), limits, keys
     )
@@ -180,7 +180,7 @@ def write_pending(root: Path, name: str, output: Path) -> Attached:
 
     config = load(root)
     config.committed_module(name)
-    keys = _needed_keys(root, config)
+    keys = _required_keys(root, config)
     pending = write_request(Repository(module_places(root, name).repository), name, output)
     return Attached(pending, keys.chain.newest.threshold)
 
@@ -191,7 +191,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
 
     config = load(root)
     module, places = config.committed_module(name), module_places(root, name)
-    keys = _needed_keys(root, config)
+    keys = _required_keys(root, config)
     with storage_errors(places.folder), locked(places.lock, wait=wait):
         repository = Repository(places.repository)
         repository.remove_unfinished()
@@ -221,7 +221,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
-    """Read files that are due, or all, again, and compare them with their digests."""
+    """Read files that are due, or all with `full`, and record which do not match their digests."""
     from huai_server.commit.scrub import scrub_tree
 
     module, places = load(root).committed_module(name), module_places(root, name)
@@ -234,7 +234,7 @@ def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
-    """Remove a module from the configuration, with its attr tree; `purge`: its metadata too."""
+    """Remove a module, its attr tree and its part of tokens; `purge` deletes its metadata too."""
     from huai_server.state.tokens import forget_module
     from huai_server.store.module_state import purge_module
 
@@ -252,11 +252,11 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
 
 def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterCommit:
     """Update static files and the attr tree to the newest commit."""
-    static = _publish(root, config, name)
+    static = _publish_static(root, config, name)
     return AfterCommit(static, update_attr_tree(root, name))
 
 
-def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
+def _publish_static(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
     """Write outdated static files, and their copies."""
     places = module_places(root, name)
     # A relay's own files have the content URLs, which server.toml may have changed.
@@ -268,7 +268,8 @@ def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
     return publish_after_commit(config, name, places)
 
 
-def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
+def _signing_keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
+    """Return the keys that sign commits, made if they are missing; None for unsigned commits."""
     if not config.signing:
         return None
     from huai_server.signing.keys import open_keys
@@ -276,9 +277,9 @@ def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
     return open_keys(root, config.signing)
 
 
-def _needed_keys(root: Path, config: ServerConfig) -> "ServerKeys":
-    """Return the keys that sign commits; `ConfigError` without any."""
-    keys = _keys(root, config)
+def _required_keys(root: Path, config: ServerConfig) -> "ServerKeys":
+    """Return the keys that sign commits; raises `ConfigError` if commits are unsigned."""
+    keys = _signing_keys(root, config)
     if keys is None:
         raise ConfigError(
             f"{root}: commits are not signed, so none waits for signatures",

@@ -30,7 +30,7 @@ class NoLibraryError(HuaiError):
 def publish_module(
     config: ServerConfig, name: str, places: ModulePlaces, to: str = "", *, wait: float = 0
 ) -> Published:
-    """Bring the static files at one place to the newest commit; empty for the module's own."""
+    """Bring the static files at `to` to the newest commit; an empty `to` is the repository."""
     module = config.module(name)
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
@@ -52,7 +52,7 @@ def publish_module(
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
-    """Bring all static files of a module to the new commit."""
+    """Bring all static files to the new commit; an error at one place is in the result."""
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
     for place in ("", *config.static_places(name)):
@@ -67,6 +67,7 @@ def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) 
 
 
 def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
+    """Return the folder or the bucket at `to`; raises `NoLibraryError` and `NoBucketError`."""
     if not is_bucket(to):
         closed = config.module(name).is_private
         return StaticFolder(module_folder(Path(to), name), Path(to), closed=closed)

@@ -68,7 +68,7 @@ class ConfiguredModules:
         return self._served
 
     def grant(self, token: str) -> Grant | None:
-        """Return the rights of a token; None if it is not valid."""
+        """Return the rights of a token; None if it is not valid, or no token can be read."""
         try:
             token_record = self._tokens.find(token)
         except HuaiError as error:

@@ -192,6 +192,6 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from the configuration, if it is there."""
+    """Remove a module from the configuration; raises `UnknownModuleError` if it is not there."""
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=_MODE)

@@ -198,6 +198,7 @@ class Module(msgspec.Struct, frozen=True):
     block_index: Size = Size(16 << 20)
     """The size in bytes from which files get a block index (FORMAT.md); 0 for none."""
     serve_content: Annotated[bool | Literal["large"], Example("true")] = "large"
+    """`large` for only those files that have a block index."""
     audit: MaybeDuration = MaybeDuration("")
     """The greatest age of a whole scan for a commit from lists; empty for no limit."""
     scrub: MaybeDuration = MaybeDuration("")
@@ -251,7 +252,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def block_index_size(self) -> int:
-        """The size in bytes from which files have a block index; 0 if none has a digest."""
+        """The size in bytes from which files have a block index; 0 if no file has one."""
         return self.block_index if self.digest != "off" else 0
 
     @property

@@ -88,7 +88,7 @@ def check_attestation(
 def next_holding(
     before: Holding | None, signed: SignedAttestation, text: bytes, commits: Commits, now: int
 ) -> Holding:
-    """Return the record of an accepted one; raises `RefusedError` for one that is not newer."""
+    """Return the record of an accepted attestation; `RefusedError` if `before` is not older."""
     attestation = signed.attestation
     if before is None:
         return Holding(signed, text, attestation.time, LagHistory(min(attestation.time, now)))

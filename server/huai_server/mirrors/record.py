@@ -83,7 +83,7 @@ def probe_path(folder: Path, module: str, downstream: str) -> Path:
 
 
 def read_holding(place: Path, key: str) -> Holding | None:
-    """Read the last attestation of the downstream with this public key."""
+    """Return the last attestation, if it is signed with the public key `key`; None otherwise."""
     stored = _HOLDING.load(place)
     if stored is None:
         return None
@@ -98,7 +98,7 @@ def read_holding(place: Path, key: str) -> Holding | None:
 
 
 def write_holding(place: Path, holding: Holding) -> None:
-    """Replace the holding in one durable step."""
+    """Replace the record in one durable step, and make its folder."""
     begun, rows = holding.history
     stored = _Stored(holding.text.decode("ascii"), holding.since, begun, rows)
     with _folder_of(place):
@@ -106,12 +106,12 @@ def write_holding(place: Path, holding: Holding) -> None:
 
 
 def read_probe(place: Path) -> Probe | None:
-    """Read the result of the last probe."""
+    """Return the result of the last probe, or None."""
     return _PROBE.load(place)
 
 
 def write_probe(place: Path, probe: Probe) -> None:
-    """Replace the result in one durable step."""
+    """Replace the result in one durable step, and make its folder."""
     with _folder_of(place):
         _PROBE.save(place, probe)
 

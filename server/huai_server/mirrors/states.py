@@ -57,7 +57,7 @@ class MirrorStates:
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
     ) -> tuple[MirrorState, ...]:
-        """Return those of one module `now` (seconds since the epoch), the least lag first."""
+        """Return the states for one module at `now` (epoch), the least lag first."""
         inputs = (mirrors, commits, now, tuple(self._records(mirrors, module)))
         cached = self._cached.get(module)
         if cached is None or cached[0] != inputs:

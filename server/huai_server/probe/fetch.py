@@ -42,19 +42,22 @@ class Finding(NamedTuple):
 
 
 def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
-    """Fetch `files` below `url` and compare them with their digests; `program` is rsync."""
+    """Yield how each of `files` below `url` compares with its digest; `program` is rsync.
+
+    `internal` allows addresses of this network.  A host that fails gives one finding without path.
+    """
     try:
         if url.startswith("rsync:"):
-            yield from _by_rsync(url, files, program, internal=internal)
+            yield from _check_by_rsync(url, files, program, internal=internal)
             return
         addresses = for_libcurl(url, internal=internal)
         for file in files:
-            yield _by_http(url, addresses, file)
+            yield _check_by_http(url, addresses, file)
     except UnreachableError as error:
         yield Finding("failed", b"", error.message)
 
 
-def _by_http(url: str, addresses: list[str], file: File) -> Finding:
+def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
 
@@ -105,7 +108,7 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
     return _judge(file, content.digest(), received)
 
 
-def _by_rsync(
+def _check_by_rsync(
     url: str, files: Sequence[File], program: Path, *, internal: bool
 ) -> Iterator[Finding]:
     """Fetch all files in one run of rsync, which gets an address and does not resolve names."""

@@ -61,7 +61,7 @@ class Probed(NamedTuple):
 
 
 def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
-    """Probe all mirrors of a module that attested a commit, one after the other."""
+    """Probe all mirrors of a module that attested a commit, in turn; record and yield results."""
     folder, places = mirrors_folder(root), module_places(root, name)
     if not places.repository.exists():
         return
@@ -107,6 +107,7 @@ class _Run:
     def _findings(
         self, head: Head, newest: Head, urls: list[str], *, partial: bool
     ) -> Iterator[Finding]:
+        """Yield the findings of random files at each URL, as many as `probe_bytes` allows."""
         totals, left = head.info.totals, self._settings.probe_bytes
         for url in urls:
             files = _sample(
@@ -149,7 +150,7 @@ def _sample(
         for each in _leaves_at(attested, places)
         if each.digest is not None
         and not is_volatile(each.path)
-        and _same(newest, each.path, each.digest)
+        and _is_same(newest, each.path, each.digest)
     ]
     random.shuffle(candidates)
     return candidates[:most]
@@ -171,6 +172,6 @@ def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
         begin = end
 
 
-def _same(newest: Snapshot, path: RelPath, digest: bytes) -> bool:
+def _is_same(newest: Snapshot, path: RelPath, digest: bytes) -> bool:
     leaf = newest.leaf(path)
     return isinstance(leaf, File) and leaf.digest == digest

@@ -49,7 +49,7 @@ class Downstream(NamedTuple):
         return self.folder / FILE_NAME
 
     def read(self) -> Applied:
-        """Return the applied commit; raises `NotWholeError` if the tree is incomplete."""
+        """Return the applied commit; raises `NotWholeError` for a part, or `AppliedStateError`."""
         try:
             with self.record.open("rb") as file:
                 record = AppliedRecord.decode(file.read(BYTES_MAX + 1))

@@ -32,6 +32,7 @@ class _Attempt(NamedTuple):
     """The time of the next attempt after a failure (monotonic clock)."""
 
     def is_due(self, stamp: FileStamp) -> bool:
+        """True if another commit was applied, or the pause after a failure is over."""
         return stamp != self.stamp or (self.pause > 0 and time.monotonic() >= self.retry_at)
 
 
@@ -60,19 +61,23 @@ class Follower(PeriodicThread):
             self._attempts[name] = self._relay(name, stamp, last)
 
     def _relay(self, name: str, stamp: FileStamp, last: _Attempt | None) -> _Attempt:
+        """Relay the applied commit; log a new failure, and try again after a pause."""
         try:
             self._hand_over(name)
         except LockedError:
-            return _Attempt(stamp, last.failure if last else "", _FIRST_PAUSE, _after(_FIRST_PAUSE))
+            return _Attempt(
+                stamp, last.failure if last else "", _FIRST_PAUSE, _retry_time(_FIRST_PAUSE)
+            )
         except (HuaiError, OSError) as failed:
             error = failed if isinstance(failed, HuaiError) else storage_error(self._root, failed)
             if last is None or last.failure != error.message:
                 _log.warning("%s: not relayed: %s (%s)", name, error.message, error.hint)
             pause = min(2 * last.pause, _LONGEST_PAUSE) if last and last.pause else _FIRST_PAUSE
-            return _Attempt(stamp, error.message, pause, _after(pause))
+            return _Attempt(stamp, error.message, pause, _retry_time(pause))
         return _Attempt(stamp)
 
     def _read_config(self) -> ServerConfig:
+        """Return the configuration; after a change of its file all modules are tried again."""
         stamp = file_stamp(config_path(self._root))
         if stamp != self._config[0]:
             try:
@@ -83,5 +88,5 @@ class Follower(PeriodicThread):
         return self._config[1]
 
 
-def _after(pause: float) -> float:
+def _retry_time(pause: float) -> float:
     return time.monotonic() + pause

@@ -57,7 +57,7 @@ def downstream_of(name: str, module: Module) -> Downstream:
 def hand_over(
     name: str, module: Module, places: ModulePlaces, *, accept_rollback: bool, wait: float
 ) -> HandedOver:
-    """Serve the applied commit; one that is served already costs two small reads."""
+    """Copy the applied commit and move the branch to it, unless it is already served."""
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)
     with storage_errors(places.repository), locked(places.lock, wait=wait):
@@ -69,7 +69,10 @@ def hand_over(
                 return HandedOver(former, former)
             try:
                 return HandedOver(
-                    _fetch(name, repository, applied, former, back=accept_rollback), former
+                    _copy_applied(
+                        name, repository, applied, former, accept_rollback=accept_rollback
+                    ),
+                    former,
                 )
             except (StoreError, FormatError):
                 previous, applied = applied, downstream.read()
@@ -78,9 +81,15 @@ def hand_over(
         raise AssertionError(name)
 
 
-def _fetch(
-    name: str, repository: Repository, applied: Applied, former: Head | None, *, back: bool
+def _copy_applied(
+    name: str,
+    repository: Repository,
+    applied: Applied,
+    former: Head | None,
+    *,
+    accept_rollback: bool,
 ) -> Head:
+    """Check the applied commit, and copy it; `accept_rollback` allows an older one."""
     combined = combined_with(repository, applied.repository)
     head = combined.head_of(applied.commit)
     descriptor, _ = combined.snapshot(head)
@@ -89,7 +98,7 @@ def _fetch(
             f"{name}: the upstream calls this module {descriptor.module!r}",
             hint=f"use that name: huai-server add {descriptor.module}; downstreams refuse another",
         )
-    if former is not None and not back:
+    if former is not None and not accept_rollback:
         _check_order(name, head, former, descriptor, combined.snapshot(former)[0])
     return copy_commit(repository, applied.repository, applied.commit, former)
 
@@ -97,6 +106,7 @@ def _fetch(
 def _check_order(
     name: str, head: Head, former: Head, descriptor: Descriptor, served: Descriptor
 ) -> None:
+    """Raise `WentBackError` unless the applied commit is a later one of the same module."""
     hint = f"if this is intended: huai-server relay {name} --accept-rollback"
     if served.identity and descriptor.identity != served.identity:
         raise WentBackError(

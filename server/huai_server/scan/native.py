@@ -79,7 +79,7 @@ def _open_scan(root: Path, options: ScanOptions, *, links: bool) -> Scan:
 
 
 def reason_of(number: int) -> str:
-    """Return the words for a reason of the engine."""
+    """Return the words for a reason of the engine: an errno, or a negative number of its own."""
     return os.strerror(number) if number > 0 else _REASONS[number]
 
 

@@ -29,16 +29,17 @@ class OwnerNames:
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None)
-        self.user = cache(lambda uid: _name(uid, libc.getpwuid_r))
-        self.group = cache(lambda gid: _name(gid, libc.getgrgid_r))
+        self.user = cache(lambda uid: _owner_name(uid, libc.getpwuid_r))
+        self.group = cache(lambda gid: _owner_name(gid, libc.getgrgid_r))
 
 
-def _name(number: int, look_up: Callable[..., int]) -> bytes:
-    name = _look_up(number, look_up)
+def _owner_name(number: int, look_up: Callable[..., int]) -> bytes:
+    name = _looked_up_name(number, look_up)
     return name if 0 < len(name) <= OWNER_BYTES and not name.startswith(b"#") else b"#%d" % number
 
 
-def _look_up(number: int, function: Callable[..., int]) -> bytes:
+def _looked_up_name(number: int, function: Callable[..., int]) -> bytes:
+    """Return the name of an id, empty if it has none; `ScanError` if the look-up fails."""
     record = ctypes.create_string_buffer(_RECORD_BYTES)
     result = ctypes.c_void_p()
     size, error = _BUFFER_BYTES, errno.ERANGE

@@ -69,7 +69,7 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
 
 
 def unreadable_root_error(root: Path, reason: str) -> ScanError:
-    """The error for a root of which nothing can be listed."""
+    """Return the error for a root of which nothing can be listed."""
     return ScanError(
         f"cannot read the tree at {show(bytes(root))}: {reason}",
         hint="let the user that runs this command read it, or run it as another one",

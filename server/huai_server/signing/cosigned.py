@@ -62,7 +62,7 @@ def examine(root: Path, request: Path, signer: Signer) -> Examined:
 
 
 def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
-    """Examine a request, sign its commit, and keep the commit."""
+    """Examine a request, sign its commit, and keep that instead of the one signed before."""
     with _unpack_request(root, request) as (place, new):
         examined = _judge(root, new, signer)
         signature = signer.sign(COSIGNED, examined.pending.payload)
@@ -94,10 +94,10 @@ def _unpack(request: Path, place: Path) -> _Read:
         run_git(place, ["index-pack", "--stdin"], stdin=file, put=lambda _: None)
     repository = Repository(place)
     repository.move_branch(repository.head_of(commit), None)
-    return _read(repository)
+    return _read_pending(repository)
 
 
-def _read(repository: Repository) -> _Read:
+def _read_pending(repository: Repository) -> _Read:
     head = repository.head()
     if head is None:
         raise FormatError("the commit is missing", str(repository.path))
@@ -112,7 +112,7 @@ def _read(repository: Repository) -> _Read:
 
 
 def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
-    """Check all that a client or `check` would."""
+    """Return the commit if a client and `check` would accept it; else raise `SigningError`."""
     pending, now = new.pending, time.time()
     if signer.public not in new.chain.newest.keys:
         raise _refusal(f"{signer.public} is not one of the trusted keys")
@@ -135,6 +135,7 @@ def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
 
 
 def _check_continues(former: _Read, new: _Read) -> None:
+    """Raise `SigningError` unless name, serial and keys continue the former commit."""
     old, serial = former.pending, new.pending.info.serial
     if new.pending.info.module != old.info.module:
         raise _refusal(f"the module was called {old.info.module} before")
@@ -150,10 +151,11 @@ def _check_continues(former: _Read, new: _Read) -> None:
 def _read_former(root: Path, identity: str) -> _Read | None:
     folder = root / "cosigned" / identity
     repositories = sorted(folder.glob("*.git"), key=lambda path: int(path.stem))
-    return _read(Repository(repositories[-1])) if repositories else None
+    return _read_pending(Repository(repositories[-1])) if repositories else None
 
 
 def _keep(root: Path, place: Path, pending: PendingCommit) -> None:
+    """Give the repository at `place` its name, and delete the one of the former commit."""
     folder = root / "cosigned" / pending.promise.identity
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)

@@ -64,6 +64,7 @@ class ExpiryWatch(PeriodicThread):
                 self._report(config, name, expiry_reason(head, time.time()))
 
     def _report(self, config: ServerConfig, name: str, reason: str) -> None:
+        """Notify once when there is a `reason`, and once when it is gone; a failure is repeated."""
         since = self._reported.get(name)
         if reason and since is None:
             now = int(time.time())

@@ -79,7 +79,10 @@ class ServerKeys(NamedTuple):
 
 
 def open_keys(root: Path, signing: Signing) -> ServerKeys:
-    """Return the keys of the server, whose first version is made if it is missing."""
+    """Return the keys of the server, made if missing; finishes a rotation that was cut.
+
+    Raises `SigningError` if server.toml names other cosigners or another threshold.
+    """
     with _lock_keys(root):
         keys = _open(root, signing)
         _check_configured(keys, signing)
@@ -90,8 +93,8 @@ def configure(root: Path, signing: Signing) -> ServerKeys:
     """Make a version with the keys and threshold of server.toml, which all of them sign."""
     with _lock_keys(root):
         keys = _open(root, signing)
-        chain = _extend(keys.chain, _configured(keys), _all_signers(keys), signing.threshold)
-        _write(root, chain)
+        chain = _extend(keys.chain, _configured_keys(keys), _all_signers(keys), signing.threshold)
+        _write_chain(root, chain)
     return keys._replace(chain=chain)
 
 
@@ -133,8 +136,8 @@ def rotate(
         # Sign before writing anything: an agent may not have the new key.
         chain = _extend(old.chain, listed, (*_all_signers(old), signer))
         permissions = _PRIVATE if to is None else _PUBLIC
-        replace_file(_next(path), text, _next(path, ".tmp"), permissions=permissions)
-        _write(root, chain)
+        replace_file(_next_path(path), text, _next_path(path, ".tmp"), permissions=permissions)
+        _write_chain(root, chain)
         _finish_rotation(path, chain)
     return old._replace(signer=open_signer(signing), chain=chain)
 
@@ -163,25 +166,26 @@ def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Si
 
 
 def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
-    """Remove one key, which must not be a configured one, from the trusted keys."""
+    """Remove `key`, which must not be a configured one, from the trusted keys."""
     with _lock_keys(root):
         keys = _open(root, signing)
         if key == keys.signer.public:
             hint = "huai-server key rotate replaces it"
             raise SigningError("this key signs the commits", hint=hint)
-        if key in _configured(keys):
+        if key in _configured_keys(keys):
             hint = "remove it from server.toml, then run: huai-server key configure"
             raise SigningError("this is the key of a cosigner", hint=hint)
         if key not in keys.chain.newest.keys:
             raise SigningError(f"{key}: not a trusted key", hint="huai-server key show lists them")
         remaining = tuple(each for each in keys.chain.newest.keys if each != key)
         chain = _extend(keys.chain, remaining, _all_signers(keys))
-        _write(root, chain)
+        _write_chain(root, chain)
     return keys._replace(chain=chain)
 
 
 def _open(root: Path, signing: Signing) -> ServerKeys:
-    chain = _read(root)
+    """Return the keys, made if missing, after finishing a rotation that was cut."""
+    chain = _read_chain(root)
     if chain is not None:
         _finish_rotation(Path(signing.key), chain)
     signer = open_signer(signing)
@@ -197,7 +201,7 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
             chain = begin_chain(first, *(each.sign(NAMESPACE, first.encode()) for each in signers))
         except FormatError as error:
             raise SigningError(error.message, hint="see [signing] in server.toml") from None
-        _write(root, chain)
+        _write_chain(root, chain)
     if signer.public not in chain.newest.keys:
         raise SigningError(
             f"{signing.key}: this key is not one of the trusted keys of version "
@@ -211,14 +215,14 @@ def _all_signers(keys: ServerKeys) -> tuple[Signer, ...]:
     return (keys.signer, *keys.cosigners)
 
 
-def _configured(keys: ServerKeys) -> tuple[str, ...]:
+def _configured_keys(keys: ServerKeys) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.public for each in _all_signers(keys)))
 
 
 def _check_configured(keys: ServerKeys, signing: Signing) -> None:
     """Raise `SigningError` if the newest keys have other cosigners, or another threshold."""
     newest = keys.chain.newest
-    if signing.threshold != newest.threshold or not set(_configured(keys)) <= set(newest.keys):
+    if signing.threshold != newest.threshold or not set(_configured_keys(keys)) <= set(newest.keys):
         raise SigningError(
             f"server.toml names other cosigners, or another threshold, than version "
             f"{newest.version} of the keys",
@@ -243,7 +247,7 @@ def _extend(
 
 def _finish_rotation(path: Path, chain: KeyChain) -> None:
     """Put the next key in place if the newest version has it; else ignore it."""
-    new = _next(path)
+    new = _next_path(path)
     try:
         data = new.read_bytes()
     except OSError:  # missing; reading the key itself reports any other error
@@ -253,11 +257,11 @@ def _finish_rotation(path: Path, chain: KeyChain) -> None:
         sync_folder(path.parent)
 
 
-def _next(path: Path, suffix: str = "") -> Path:
+def _next_path(path: Path, suffix: str = "") -> Path:
     return path.with_name(f"{path.name}.next{suffix}")
 
 
-def _read(root: Path) -> KeyChain | None:
+def _read_chain(root: Path) -> KeyChain | None:
     path = root / _FILE
     with storage_errors(path):
         if not path.exists():
@@ -271,7 +275,7 @@ def _read(root: Path) -> KeyChain | None:
             ) from None
 
 
-def _write(root: Path, chain: KeyChain) -> None:
+def _write_chain(root: Path, chain: KeyChain) -> None:
     path = root / _FILE
     with storage_errors(path):
         replace_file(path, chain.encode(), path.with_name(f"{_FILE}.new"), permissions=0o644)

@@ -37,6 +37,7 @@ class Signer(NamedTuple):
 
     public: str
     make: Callable[[str, bytes], bytes]
+    """Signs bytes in a namespace; the caller must verify the signature."""
 
     def sign(self, namespace: str, message: bytes) -> bytes:
         """Return the signature of `message`; raises `SigningError` if another key made it."""
@@ -88,7 +89,7 @@ def public_of(path: Path, data: bytes) -> str:
 
 
 def read_key_file(path: Path) -> bytes:
-    """Read a key file; raises `SigningError` for a private key that other users may read."""
+    """Read a key file; refuses a private key that others may read, and for root a foreign file."""
     try:
         file = KeyFile.read(path)
     except OSError as error:
@@ -121,7 +122,7 @@ def from_private(key: PrivateKey) -> Signer:
 def _run(
     command: tuple[str, ...], values: dict[str, str], seconds: int, namespace: str, message: bytes
 ) -> bytes:
-    """Return what `command` prints; raises `SigningError` if it fails or hangs."""
+    """Return the signature that `command` prints; raises `SigningError` if it fails or hangs."""
     values = {"{namespace}": namespace, **values}
     words = [values.get(word, word) for word in command]
     try:

@@ -36,11 +36,11 @@ def storage_error(place: Path, error: OSError) -> StorageError:
     return StorageError(f"{where}: {error.strerror or error}", hint=_hint(place, error.errno))
 
 
-def _hint(place: Path, number: int | None) -> str:
-    if number in _FULL:
+def _hint(place: Path, error_number: int | None) -> str:
+    if error_number in _FULL:
         return f"make room on the file system of {place}; the last commit is intact"
-    if number in _DENIED:
+    if error_number in _DENIED:
         return f"run it as the user that owns {place}"
-    if hint := DISK_HINTS.get(number or 0):
+    if hint := DISK_HINTS.get(error_number or 0):
         return f"{hint}; the last commit is intact"
     return "the last commit is intact; try again once the cause is removed"

@@ -87,7 +87,7 @@ class Bucket:
             options["allow_http"] = True  # an http:// URL is explicit enough
         config: S3Config = cast("Any", options)  # its type lacks the HTTP options
         prefix = f"{place.prefix}/git/{name}.git".lstrip("/")
-        with self._failures():
+        with self._bucket_errors():
             self._store = S3Store(
                 place.bucket,
                 prefix=prefix,
@@ -96,13 +96,13 @@ class Bucket:
             )
 
     def begin(self) -> None:
-        """Remove the drafts of a killed run."""
+        """Make the folder of drafts, and remove the drafts of a killed run."""
         self.drafts.mkdir(exist_ok=True)
         for path in self.drafts.glob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """Read the beginning of an object."""
+        """Return the first `limit` bytes of an object; None if it is missing."""
         with suppress(FileNotFoundError):
             return self._run(lambda: self._beginning(name, limit))
         return None
@@ -116,8 +116,8 @@ class Bucket:
         self._write(name, content, _SECONDS)
 
     def names(self, folder: str) -> dict[str, float]:
-        """List the objects below a folder."""
-        with self._present():
+        """Return the objects below a folder, with their times."""
+        with self._requiring_bucket():
             listed = self._run(lambda: obstore.list(self._store, folder).collect())
         return {each["path"]: each["last_modified"].timestamp() for each in listed}
 
@@ -128,7 +128,7 @@ class Bucket:
 
     def _write(self, name: str, content: Path | bytes, caching: str) -> None:
         attributes = {"Content-Type": _TYPE, "Cache-Control": caching}
-        with self._present():
+        with self._requiring_bucket():
             self._run(
                 lambda: obstore.put(
                     self._store,
@@ -149,15 +149,15 @@ class Bucket:
         return bytes(data)
 
     def _run(self, call: Callable[[], _Result]) -> _Result:
-        """Return the result of a call; `FileNotFoundError` for a missing object or bucket."""
+        """Return the result of a call in a thread; `FileNotFoundError` without object or bucket."""
         result: Future[_Result] = Future()
         Thread(target=_fulfil, args=(result, call), daemon=True).start()
-        with self._failures():
+        with self._bucket_errors():
             return result.result()
 
     @contextmanager
-    def _present(self) -> Iterator[None]:
-        """Raise `NoBucketError` for a missing bucket, in calls that need no object."""
+    def _requiring_bucket(self) -> Iterator[None]:
+        """Convert `FileNotFoundError` to `NoBucketError` for a call that needs no object."""
         try:
             yield
         except FileNotFoundError as error:
@@ -168,7 +168,7 @@ class Bucket:
             ) from error
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _bucket_errors(self) -> Iterator[None]:
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
@@ -206,26 +206,26 @@ def _fulfil(result: Future[_Result], call: Callable[[], _Result]) -> None:
 
 def _is_refused(error: Exception) -> bool:
     """True if the credentials are refused; obstore has no own error for that in listings."""
-    return _find(_STATUS, error).startswith(("401", "403"))
+    return _find_text(_STATUS, error).startswith(("401", "403"))
 
 
 def _is_upload_gone(error: Exception) -> bool:
     """True if the service has discarded the parts of an upload."""
-    return _find(_CODE, error) == "NoSuchUpload"
+    return _find_text(_CODE, error) == "NoSuchUpload"
 
 
 def _describe_failure(error: Exception) -> str:
     """Return status, code and message, or else the first line: as one line, without any login."""
-    parts = [_find(each, error) for each in (_STATUS, _CODE, _MESSAGE)]
-    text = ": ".join(filter(None, parts)) if parts[1] else _start(error).partition("\n")[0]
+    parts = [_find_text(each, error) for each in (_STATUS, _CODE, _MESSAGE)]
+    text = ": ".join(filter(None, parts)) if parts[1] else _text_of(error).partition("\n")[0]
     line = " ".join(html.unescape(text).split())
     return show(_LOGIN.sub("//", line).encode())[:_SHOWN]
 
 
-def _find(pattern: re.Pattern[str], error: Exception) -> str:
-    match = pattern.search(_start(error))
+def _find_text(pattern: re.Pattern[str], error: Exception) -> str:
+    match = pattern.search(_text_of(error))
     return match[1].strip() if match else ""
 
 
-def _start(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     return str(error)[:_READ]

@@ -55,7 +55,7 @@ def begin(serial: int, commit: str) -> Static:
 
 
 def advance(head: Static, serial: int, commit: str, new_steps: Iterable[Step]) -> Advanced:
-    """Add a commit, and the steps that lead to it."""
+    """Add a commit and the steps to it; takes the steps of a finished block out of the head."""
     commits = {serial: commit, **head.commits}
     steps = (*head.steps, *new_steps)
     finished = head.newest // BLOCK
@@ -78,13 +78,13 @@ def add_list(head: Static, closed: Static, file: StaticFile) -> Static:
 
 
 def set_full_pack(head: Static, file: StaticFile) -> Static:
-    """Name the pack with all of the newest commit, the only such pack."""
+    """Return the head with `file` as the pack with all of the newest commit, the only such pack."""
     steps = tuple(step for step in head.steps if step.old != NOTHING)
     return head._replace(steps=(*steps, Step(NOTHING, head.newest, file)))
 
 
 def cut(head: Static, floor: int) -> Static:
-    """Leave out steps from commits before the serial `floor`."""
+    """Leave out the steps and lists from before the serial `floor`, and the commits of these."""
     steps = tuple(step for step in head.steps if (step.old or step.new) >= floor)
     lists = tuple(each for each in head.lists if each.last >= floor)
     commits = {
@@ -96,7 +96,7 @@ def cut(head: Static, floor: int) -> Static:
 
 
 def find_full_pack(head: Static) -> Step | None:
-    """Return the pack with all of a commit."""
+    """Return the step with all of a commit, or None."""
     return next((step for step in head.steps if step.old == NOTHING), None)
 
 
@@ -124,7 +124,7 @@ def is_outdated(rest: Static, head: Static) -> bool:
 
 
 def front(head: Static, rest: Static, file: StaticFile) -> Static:
-    """Return the head itself, if `file` has the rest."""
+    """Return the head without what the list `rest` in `file` has, except the most recent steps."""
     floor = sorted(head.commits)[-_RECENT - 1 :][0]
     steps = tuple(step for step in head.steps if step not in rest.steps or step.old >= floor)
     lists = tuple(each for each in head.lists if each not in rest.lists)
@@ -133,7 +133,7 @@ def front(head: Static, rest: Static, file: StaticFile) -> Static:
 
 
 def list_of_rest(front: Static) -> ListOf | None:
-    """Return the list of the rest that a head names."""
+    """Return the list of the rest that a head names, or None."""
     return next((each for each in front.lists if each.first == NOTHING), None)
 
 

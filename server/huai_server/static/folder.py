@@ -52,7 +52,7 @@ class StaticFolder:
                 f"{self._root}: the folder does not exist", hint="create it, or name another one"
             )
         self._reject_foreign(self._root)
-        self._make(self.drafts)
+        self._make_folder(self.drafts)
         if self._closed:
             close_folder(self._folder, self._root)
         self._reject_foreign(self.drafts)
@@ -60,7 +60,7 @@ class StaticFolder:
             path.unlink(missing_ok=True)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """Read the beginning of a file."""
+        """Return the first `limit` bytes of a file; None if it is missing."""
         try:
             with (self._folder / name).open("rb") as file:
                 return file.read(limit)
@@ -70,7 +70,7 @@ class StaticFolder:
     def add(self, name: str, path: Path) -> None:
         """Rename a file to its place."""
         final = self._folder / name
-        self._make(final.parent)
+        self._make_folder(final.parent)
         self._reject_foreign(final.parent)
         path.rename(final)
         self._changed.add(final.parent)
@@ -87,7 +87,7 @@ class StaticFolder:
             _set_later_time(file.fileno(), path)
 
     def names(self, folder: str) -> dict[str, float]:
-        """List the files below a folder."""
+        """Return the files below a folder, with their times."""
         times = {}
         for place, _, names in os.walk(self._folder / folder):
             for name in names:
@@ -110,10 +110,11 @@ class StaticFolder:
         elif folder.is_symlink():
             raise NoFolderError(f"{folder}: a symlink, not a folder", hint="remove it")
 
-    def _make(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder, and those above, for all to read; `replace` makes them durable."""
         if folder == self._root or folder.is_dir():
             return
-        self._make(folder.parent)
+        self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

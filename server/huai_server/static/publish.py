@@ -103,26 +103,27 @@ class _Publication:
         """The list of the rest that the head does not name, and its file."""
 
     def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
+        """Bring the files to `newest`, with steps from the serial `floor` on; remove others."""
         text = self._target.read(_NAME, STATIC_BYTES + 1)
-        head = self._published(text)
+        head = self._read_published(text)
         new = self._new_commits(head, floor)
         if new is None:  # another history: steps from its commits are useless
             head, new, self._rest = None, self._kept_commits(floor), None
         for commit in reversed(new):
-            head = self._add(head, commit)
+            head = self._add_commit(head, commit)
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
-        head = self._with_whole(cut(head, floor), newest)
+        head = self._with_full_pack(cut(head, floor), newest)
         if blocks:
             self._copy_blocks()
-        front = self._front(head)._replace(content_urls=self._content_urls)
+        front = self._front_of(head)._replace(content_urls=self._content_urls)
         encoded = front.encode()
         if encoded != text:
             self._target.replace(_NAME, encoded)
         removed = remove_unused(self._target, front, now)
         return Published(newest, self._files, self._bytes, removed)
 
-    def _published(self, text: bytes | None) -> Static | None:
+    def _read_published(self, text: bytes | None) -> Static | None:
         """Return all that is published; None if it cannot be continued."""
         head = _decoded(text, _NAME)
         rest_list = list_of_rest(head) if head else None
@@ -134,12 +135,12 @@ class _Publication:
         self._rest = rest, rest_list.file
         return unite(head, rest)
 
-    def _front(self, head: Static) -> Static:
-        """Return the head itself; the rest is in a list."""
+    def _front_of(self, head: Static) -> Static:
+        """Return the head itself, after writing the rest as a list if that is due."""
         if is_small(head):
             return head
         if self._rest is None or is_outdated(self._rest[0], head):
-            self._rest = head, self._list(head)
+            self._rest = head, self._add_list(head)
         return front(head, *self._rest)
 
     def _new_commits(self, head: Static | None, floor: int) -> list[Head] | None:
@@ -159,21 +160,21 @@ class _Publication:
         history = self._repository.history()
         return list(takewhile(lambda each: each.info.serial >= floor, history))
 
-    def _add(self, head: Static | None, new: Head) -> Static:
+    def _add_commit(self, head: Static | None, new: Head) -> Static:
         serial = new.info.serial
         if head is None:
             return begin(serial, new.commit)
         steps = []
         for old in sources(head.commits, serial):
-            file = self._step(head.commits[old], new)
+            file = self._make_step(head.commits[old], new)
             if file is not None:
                 steps.append(Step(old, serial, file))
         advanced = advance(head, serial, new.commit, steps)
         if advanced.closed is None:
             return advanced.head
-        return add_list(advanced.head, advanced.closed, self._list(advanced.closed))
+        return add_list(advanced.head, advanced.closed, self._add_list(advanced.closed))
 
-    def _step(self, old: str, new: Head) -> StaticFile | None:
+    def _make_step(self, old: str, new: Head) -> StaticFile | None:
         """Make the pack from one commit to another; None if the old one is gone."""
         with drafted(self._target.drafts) as draft:
             try:
@@ -182,20 +183,20 @@ class _Publication:
                 self._repository.packs.send(*content, draft.write, since=since)
             except (FormatError, StoreError):
                 return None
-            return self._pack(draft)
+            return self._add_pack(draft)
 
-    def _with_whole(self, head: Static, newest: Head) -> Static:
+    def _with_full_pack(self, head: Static, newest: Head) -> Static:
         """Return the head with a full pack from which a first copy is a short way from here."""
         step = find_full_pack(head)
         if step is not None:
-            way = cheapest(self._near(head, step), [NOTHING], head.newest)
+            way = cheapest(self._near_steps(head, step), [NOTHING], head.newest)
             if way and sum(each.file.size for each in way) * _OF <= step.file.size * _MORE:
                 return head
         with drafted(self._target.drafts) as draft:
             self._repository.packs.send(*self._repository.content(newest), draft.write)
-            return set_full_pack(head, self._pack(draft))
+            return set_full_pack(head, self._add_pack(draft))
 
-    def _near(self, head: Static, step: Step) -> list[Step]:
+    def _near_steps(self, head: Static, step: Step) -> list[Step]:
         """Return the steps of the head, and those of the list that continues from `step`."""
         steps = list(head.steps)
         for entry in head.lists:
@@ -216,7 +217,7 @@ class _Publication:
         for name in old:
             self._target.remove(name)
 
-    def _list(self, content: Static) -> StaticFile:
+    def _add_list(self, content: Static) -> StaticFile:
         with drafted(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()
@@ -227,7 +228,7 @@ class _Publication:
         name = f"{FOLDER}/{file.list}"
         return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
 
-    def _pack(self, draft: Draft) -> StaticFile:
+    def _add_pack(self, draft: Draft) -> StaticFile:
         file = draft.finish()
         self._add_file(f"{FOLDER}/{file.pack}", draft, file)
         return file
@@ -239,7 +240,7 @@ class _Publication:
 
 
 def _decoded(text: bytes | None, name: str) -> Static | None:
-    """Decode a head or a list; None if it is malformed."""
+    """Decode a head or a list; None if it is missing or malformed."""
     try:
         return Static.decode(text, name) if text else None
     except FormatError:

@@ -17,7 +17,7 @@ _PLACES = (f"{FOLDER}/packs", f"{FOLDER}/lists")
 
 
 def remove_unused(target: Target, head: Static, now: float) -> int:
-    """Remove files unused for long enough; return their number.  `now`: seconds since the epoch."""
+    """Remove files unused for `GRACE` at `now` (epoch), hourly at most; return their number."""
     now = int(now)  # as recorded: a comparison is never later than the next one
     compared, since = _decode(target.read(_RECORD, _BYTES) or b"")
     if compared <= now < compared + _EVERY:
@@ -35,6 +35,7 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
 
 
 def _named_files(target: Target, head: Static) -> set[str]:
+    """Return the files that a head names, itself and by its lists."""
     names: set[str] = set()
     left = [head]
     while left:

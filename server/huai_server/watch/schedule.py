@@ -31,7 +31,7 @@ class Schedule:
         self._limit = self._last = now - self._delay
 
     def commit_later(self, now: float) -> None:
-        """Make a commit due after the maximum wait, even without a change."""
+        """Make a commit due after the maximum wait, unless one is already due."""
         if self._limit is None:
             self._limit = self._last = now + self._at_most
 

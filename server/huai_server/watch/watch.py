@@ -92,7 +92,7 @@ class Watcher:
                         pass
 
     def _begin(self) -> TreeWatch:
-        """Watch the tree as soon as its root exists."""
+        """Watch the tree as soon as its root exists; reports once that it is missing."""
         is_reported = False
         while True:
             try:
@@ -109,6 +109,7 @@ class Watcher:
             return watched
 
     def _watch(self) -> TreeWatch:
+        """Start to watch the tree, and remember which directory it is."""
         module = self._module
         self._identity = _identity(Path(module.path))
         return TreeWatch(
@@ -119,7 +120,7 @@ class Watcher:
         )
 
     def _follow(self, watched: TreeWatch) -> bool:
-        """Wait for events or the next commit; return False if the tree must be watched again."""
+        """Count events, or commit if it is time; return False if the tree must be watched again."""
         due = self._schedule.due()
         wait = _LOOK if due is None else min(_LOOK, due - time.monotonic())
         if wait > 0 and _is_readable(watched, wait):
@@ -143,6 +144,7 @@ class Watcher:
         return True
 
     def _commit_now(self, watched: TreeWatch) -> None:
+        """Commit the changed paths; after an error they wait for the next attempt."""
         schedule = self._schedule
         changes, since = schedule.changes, schedule.since
         schedule.begin_commit()
@@ -171,10 +173,12 @@ class Watcher:
         return ChangeLists(changes, paths, 0, (), is_cut=False, names_links=False)
 
     def _rescan(self, reason: str) -> None:
+        """Report `reason`, and make a commit due; the caller watches the tree again."""
         self._observer.noted(f"{reason}: the whole tree is watched and scanned again")
         self._add_events(1)
 
     def _add_events(self, events: int) -> None:
+        """Count events; record and report the first one that waits for a commit."""
         first = self._schedule.since is None
         self._schedule.add_events(time.monotonic(), events)
         if first:
@@ -203,12 +207,14 @@ class Watcher:
 
 
 def _is_readable(watched: TreeWatch, seconds: float) -> bool:
+    """True if an event comes within `seconds`."""
     waiting = select.poll()
     waiting.register(watched.fileno(), select.POLLIN)
     return bool(waiting.poll(1000 * seconds))
 
 
 def _identity(top: Path) -> tuple[int, int]:
+    """Return the device and the inode of a directory."""
     status = os.stat(top)
     return status.st_dev, status.st_ino
 
