@@ -47,7 +47,7 @@ class ChangeLists(NamedTuple):
 
 
 def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:
-    """Read all `sources` (`-` is standard input); `root` is the module's tree."""
+    """Read all `sources` (`-` is standard input) in one of `SPELLINGS`; `root` is the tree."""
     engine_list = ChangeList(bytes(root))
     for source in sources:
         engine_list.begin(spelling)

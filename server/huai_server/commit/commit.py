@@ -103,7 +103,7 @@ def _with_module(
     wait: float,
     work: Callable[[NextCommit], _Result],
 ) -> _Result:
-    """Call `work` with the module, locked against other commits."""
+    """Call `work` under the module's lock; makes its folder, closed if it is private."""
     name, module, places = which
     root = Path(module.path)
     with storage_errors(places.folder):

@@ -57,6 +57,7 @@ def _commit_listed(
     *,
     allow_empty: bool,
 ) -> CommitResult:
+    """Commit the listed paths; raises `ListsNotEnoughError` if the tree must be scanned."""
     past, head, record = making.past, making.head, making.record
     assert head is not None  # noqa: S101 - without a commit, everything is scanned
     assert past is not None  # noqa: S101 - likewise

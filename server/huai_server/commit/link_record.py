@@ -43,7 +43,7 @@ class LinkRecord:
     def extend(self, pairs: bytes) -> None:
         """Append the groups that a commit by lists found to the record."""
         if pairs:
-            with open(self._path, "a+b", opener=_no_link) as file:
+            with open(self._path, "a+b", opener=_open_no_follow) as file:
                 _drop_cut_line(file)
                 file.write(pairs)
                 _flush(file)
@@ -56,7 +56,7 @@ class LinkRecord:
             self._unfinished.unlink(missing_ok=True)
 
 
-def _no_link(path: str, flags: int) -> int:
+def _open_no_follow(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 

@@ -81,9 +81,10 @@ class NextCommit:
             raise
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
-        """Return the tree of a commit, with durable objects; None if no commit is needed.
+        """Write the tree of a commit, and return its id once all objects are durable.
 
-        `tree` is the id of the root directory's tree.
+        `tree` is the id of the root directory's tree.  None if no commit is needed; then none waits
+        for signatures any more.
         """
         root_files = {KEYS: self._keys.chain.encode()} if self._keys else {}
         top = write_root(self._descriptor(), tree, writer, root_files)
@@ -131,6 +132,7 @@ class NextCommit:
         return head.valid_until < now + keys.validity / 2 or head.time > now + CLOCK_SKEW
 
     def _seal(self, top: bytes) -> Seal | None:
+        """Return the parts of the signature, or None without keys; listing hashes are cached."""
         keys = self._keys
         if keys is None:
             return None

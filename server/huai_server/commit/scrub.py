@@ -100,7 +100,7 @@ def scrub_tree(
     *,
     full: bool = False,
 ) -> ScrubResult:
-    """Read what is due, or with `full` the rest of the round, as far as `limits` allow."""
+    """Compare files that are due, or with `full` the rest, with their digests; record damage."""
     require_digests(name, module)
     root = Path(module.path)
     with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
@@ -144,7 +144,7 @@ class _Run:
         self._problems: list[Problem] = []
 
     def recheck(self, pace: Pace) -> None:
-        """Forget damage that is committed or gone; read changed files again."""
+        """Forget damage whose file is gone or committed otherwise; read changed files again."""
         for damage in tuple(self._damage.values()):
             try:
                 identity = self._engine.identity(damage.path)
@@ -158,8 +158,8 @@ class _Run:
                 if done and not findings:
                     del self._damage[damage.path]
                 elif findings and findings[0][4] is not None:
-                    self._judge(findings)
-        self._write()
+                    self._record_findings(findings)
+        self._save_record()
 
     def _is_committed(self, damage: Damage) -> bool:
         """True if the newest commit still has the recorded state of the file."""
@@ -171,22 +171,22 @@ class _Run:
         )
 
     def continue_round(self, pace: Pace, *, full: bool) -> ScrubResult:
-        """Read what is due, or with `full` the rest of the round."""
+        """Read what is due, or with `full` the rest of the round; raises `TooMuchDamageError`."""
         if full and self._round.after is None:
             self._round = Round(self._now)
-        left = EVERYTHING if full else self._due()
+        left = EVERYTHING if full else self._due_bytes()
         files = Digested(self._past.arguments, self._round.after)
         while left and not pace.is_over():
             self._check_damage()
             batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
             if not len(batch):
                 self._finished = int(time.time())
-                self._round = following(self._round, self._span, self._finished)
-                self._write()
+                self._round = following_round(self._round, self._span, self._finished)
+                self._save_record()
                 break
             before = cost(self._files, self._bytes)
             done = self._read(batch, pace)
-            self._write()
+            self._save_record()
             if done < len(batch):
                 self._report_too_large(batch)
                 break
@@ -197,23 +197,25 @@ class _Run:
             self._bytes,
             self._changed,
             self._written,
-            self._due(),
+            self._due_bytes(),
             tuple(self._problems),
         )
 
-    def _due(self) -> int:
+    def _due_bytes(self) -> int:
+        """Return the bytes of the round to read now; 0 without a schedule."""
         totals = self._head.info.totals
         if self._span is None:
             return 0
         return due(self._round, totals.files, totals.bytes, self._span, int(time.time()))
 
     def _read(self, batch: DigestedBatch, pace: Pace) -> int:
+        """Read a batch, and record its progress and findings; return the number of files read."""
         done, findings = self._engine.read(batch, pace)
         if not done:
             return 0
         size, last = batch.size(done), batch.file(done - 1)[0]
         self._forget_until(last)
-        self._judge(findings)
+        self._record_findings(findings)
         self._round = self._round.passed(last, done, size)
         self._files += done
         self._bytes += size
@@ -228,21 +230,23 @@ class _Run:
             if begin < tree_order(path, directory=False) <= end:
                 self._former[path] = self._damage.pop(path)
 
-    def _judge(self, findings: Iterable[_Finding]) -> None:
+    def _record_findings(self, findings: Iterable[_Finding]) -> None:
+        """Record damage and problems; count files that changed since the commit."""
         for path, size, mtime, expected, actual, number in findings:
             if actual is not None and not self._volatile(path):
                 digest, inode, ctime = actual
                 new = Damage(path, size, mtime, expected, digest, OTHER_CONTENT, self._now)
-                self._keep(replace(new, identity=(inode, ctime)))
+                self._record_damage(replace(new, identity=(inode, ctime)))
             elif number in _UNREADABLE:
                 reason = os.strerror(number)
-                self._keep(Damage(path, size, mtime, expected, None, reason, self._now))
+                self._record_damage(Damage(path, size, mtime, expected, None, reason, self._now))
             elif number:
                 self._problems.append(Problem(RelPath(path), os.strerror(number), UNREAD))
             else:
                 self._changed += 1
 
-    def _keep(self, damage: Damage) -> None:
+    def _record_damage(self, damage: Damage) -> None:
+        """Record damage, with the time at which it was first found."""
         former = self._damage.get(damage.path) or self._former.get(damage.path)
         self._damage[damage.path] = replace(damage, since=former.since) if former else damage
 
@@ -251,7 +255,7 @@ class _Run:
             path = RelPath(batch.file(0)[0])
             self._problems.append(Problem(path, TOO_LARGE, UNREAD))
 
-    def _write(self) -> None:
+    def _save_record(self) -> None:
         record = ScrubRecord(self._round, self._finished, tuple(self._damage.values()))
         if record != self._written:
             write_record(self._place, record)
@@ -268,7 +272,7 @@ class _Run:
 
 def due(current: Round, files: int, size: int, span: int, now: int) -> int:
     """Return the bytes to read now, of `size` bytes in `files`; each file has a fixed cost."""
-    length, elapsed = _length(span), now - current.begun
+    length, elapsed = _round_seconds(span), now - current.begun
     if elapsed >= length:
         return EVERYTHING
     share = cost(files, size) * max(0, elapsed) // length
@@ -280,12 +284,12 @@ def cost(files: int, size: int) -> int:
     return size + FILE_COST * files
 
 
-def following(current: Round, span: int | None, now: int) -> Round:
+def following_round(current: Round, span: int | None, now: int) -> Round:
     """Return the round after a finished one; it begins when that one was planned to end."""
-    length = _length(span) if span else 0
+    length = _round_seconds(span) if span else 0
     planned = current.begun + length
     return Round(planned if planned > now - length else now)
 
 
-def _length(span: int) -> int:
+def _round_seconds(span: int) -> int:
     return max(1, span * 9 // 10)

@@ -58,7 +58,7 @@ def prepare(root: Path, options: CommitOptions, export: TreeExport) -> None:
 def scan_again(
     making: NextCommit, root: Path, written: WrittenTree, paths: Collection[RelPath]
 ) -> WrittenTree:
-    """Return a written tree with the present state of `paths`.
+    """Scan `paths` again, and write their objects; return the tree with their present state.
 
     Remarks come from the first scan: no other program writes these files.
     """

@@ -57,6 +57,7 @@ class DigestOptions(NamedTuple):
     large: int | None
     """The least size in bytes for a block index; None makes none."""
     keep: Callable[[BlockIndex], None]
+    """Stores a block index."""
     volatile: Callable[[bytes], bool] = lambda _: False
     """True for a file that may change while it is read: it gets no digest, without a problem."""
     later: bool = False
@@ -102,7 +103,7 @@ class TreeReader:
     def __init__(
         self, module: Module, places: ModulePlaces, blocks: BlockIndices, pace: Pace | None = None
     ) -> None:
-        """`pace`: digests are read for themselves, and none is left for later."""
+        """With a `pace`, only digests are read, at that pace, and none is left for later."""
         self._module = module
         self._root = Path(module.path)
         self._places = places
@@ -126,7 +127,7 @@ class TreeReader:
         `accept_mounts`: commit the present entries where a file system came or went.
         """
         before = read_mounts(self._places.mounts)
-        tree, (totals, skipped), report, now = self._open().read_whole(
+        tree, (totals, skipped), report, now = self._open_engine().read_whole(
             past.arguments if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
@@ -148,7 +149,7 @@ class TreeReader:
         may refuse directories on other file systems.
         """
         snapshot, old = past
-        result = self._open().read_listed(
+        result = self._open_engine().read_listed(
             snapshot.arguments,
             (*listed, os.fsencode(self._places.hardlinks)),
             check_foreign,
@@ -170,14 +171,14 @@ class TreeReader:
 
         Returns the files that cannot be read, or changed meanwhile, and why.
         """
-        engine = self._open()
+        engine = self._open_engine()
         hashed, unread = engine.read_digests(change_list, os.fsencode(self._places.hardlinks), into)
-        self._count(*hashed)
+        self._count_hashed(*hashed)
         with lock:
             engine.keep_digests()
         return [(RelPath(path), reason_of(reason)) for path, reason in unread]
 
-    def _open(self) -> Engine:
+    def _open_engine(self) -> Engine:
         options, names = scan_options(self._module), OwnerNames()
         patterns = [exclude.check_exclude(text) for text in options.exclude]
         try:
@@ -189,7 +190,7 @@ class TreeReader:
                 ),
                 (names.user, names.group) if options.owners else None,
                 self._digest_options() if self._module.digest != "off" else None,
-                self._explain,
+                self._as_error,
             )
         except OSError as error:
             raise root_error(self._root, error) from None
@@ -212,7 +213,7 @@ class TreeReader:
         try:
             self._blocks.write(index)
         except OSError as error:
-            raise self._explain("digests", error) from error
+            raise self._as_error("digests", error) from error
 
     def _convert(
         self,
@@ -220,7 +221,8 @@ class TreeReader:
         remarks: list[tuple[int, int, list[bytes]]],
         hashed: tuple[int, int, list[bytes]],
     ) -> tuple[tuple[Problem, ...], tuple[Remark, ...]]:
-        self._count(*hashed)
+        """Return problems and remarks as values, and count hashed files."""
+        self._count_hashed(*hashed)
         converted = (
             Problem(RelPath(path), reason_of(reason), _OUTCOMES[outcome])
             for path, reason, outcome in problems
@@ -230,13 +232,13 @@ class TreeReader:
         )
         return tuple(converted), tuple(worded)
 
-    def _count(self, files: int, size: int, holes: list[bytes]) -> None:
+    def _count_hashed(self, files: int, size: int, holes: list[bytes]) -> None:
         self.hashed_files += files
         self.hashed_bytes += size
         for path in map(RelPath, holes):
             self.without_digest[path] = Problem(path, HOLES, WITHOUT_DIGEST)
 
-    def _explain(self, stage: str, cause: OSError | int) -> HuaiError:
+    def _as_error(self, stage: str, cause: OSError | int) -> HuaiError:
         """Return the exception for a failure that the engine reports."""
         if isinstance(cause, int):
             return unreadable_root_error(self._root, reason_of(cause) if cause else "it vanished")

@@ -24,11 +24,11 @@ _SHOWN = 20
 def commit_whole(
     making: NextCommit, root: Path, options: CommitOptions, export: TreeExport | None = None
 ) -> CommitResult:
-    """Commit the whole tree."""
+    """Scan and commit the whole tree, with the files of `export`; prunes block indices."""
     if export:
         prepare(root, options, export)
     started = int(time.time())
-    read, top = _write(making, root, options)
+    read, top = _scan_and_write(making, root, options)
     written = WrittenTree(read.tree, top, read.totals, read.problems)
     now = int(time.time())
     scanned = Snapshot(making.repository, written.tree)
@@ -76,8 +76,10 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
     return AuditResult(making.head, counts, first, read.problems)
 
 
-def _write(making: NextCommit, root: Path, options: CommitOptions) -> tuple[ReadTree, bytes | None]:
-    """Scan, and write new objects as a pack; also returns the commit's tree, if one is needed."""
+def _scan_and_write(
+    making: NextCommit, root: Path, options: CommitOptions
+) -> tuple[ReadTree, bytes | None]:
+    """Scan; write new objects and the record of mounts; also return the tree of a needed commit."""
     try:
         with making.writing() as writer:
             read = making.reader.read_whole(

@@ -36,8 +36,8 @@ class Dialect(NamedTuple):
 
 def _arch_texts(source: Source, request: ExportRequest) -> Texts:
     """Yield Arch Linux's files: the times of the last change and of the last check."""
-    yield _UPDATE, _line(source.time)
-    yield _SYNC, _line(source.stamp(request.heartbeat))
+    yield _UPDATE, _time_line(source.time)
+    yield _SYNC, _time_line(source.stamp(request.heartbeat))
 
 
 def _stamp_texts(source: Source, request: ExportRequest) -> Texts:
@@ -46,16 +46,16 @@ def _stamp_texts(source: Source, request: ExportRequest) -> Texts:
     Mirmon reads the first line of its probe's output, mirrorbits the first word of the file that
     `TraceFileLocation` names.
     """
-    yield _STAMP, _line(source.stamp(request.heartbeat))
+    yield _STAMP, _time_line(source.stamp(request.heartbeat))
 
 
-def _line(seconds: int) -> Iterator[bytes]:
+def _time_line(seconds: int) -> Iterator[bytes]:
     yield b"%d\n" % seconds
 
 
 def _ls_texts(source: Source, _: ExportRequest) -> Texts:
     """Yield the output of `ls -lR` as on Debian's and GNU's mirrors."""
-    yield _LS, _compress(Ls(source.snapshot.arguments, source.own))
+    yield _LS, _compress(Ls(source.snapshot.arguments, source.left_out))
 
 
 def _compress(listing: Ls) -> Iterator[bytes]:
@@ -81,10 +81,10 @@ def _sums_texts(source: Source, request: ExportRequest) -> Texts:
         listing = source.snapshot.listing(directory)
         if listing is not None:
             entries = (each for each in decode_listing(listing) if isinstance(each, File))
-            yield join(directory, _SUMS), _sums(source, entries)
+            yield join(directory, _SUMS), _sum_lines(source, entries)
 
 
-def _sums(source: Source, files: Iterator[File]) -> Iterator[bytes]:
+def _sum_lines(source: Source, files: Iterator[File]) -> Iterator[bytes]:
     for file in files:
         name = basename(file.path)
         if file.digest and file.path not in source.exported.files and _is_text(name):

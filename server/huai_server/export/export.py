@@ -93,8 +93,8 @@ def export(
             f"{module}: nothing is committed yet", hint=f"run: huai-server commit {module}"
         )
     snapshot = repository.snapshot(head)[1]
-    source = _describe(module, snapshot, head.info.totals.bytes, head.time, exported)
-    return head, ExportResult(*_write(source, place, request))
+    source = _source_of(module, snapshot, head.info.totals.bytes, head.time, exported)
+    return head, ExportResult(*_write_files(source, place, request))
 
 
 def export_scanned(
@@ -104,8 +104,8 @@ def export_scanned(
     newest = repository.head()
     if newest and _is_same(repository.snapshot(newest)[1], tree.snapshot, tree.exported):
         return export(repository, module, place, request, tree.exported)
-    source = _describe(module, tree.snapshot, tree.size, tree.time, tree.exported)
-    return None, ExportResult(*_write(source, place, request))
+    source = _source_of(module, tree.snapshot, tree.size, tree.time, tree.exported)
+    return None, ExportResult(*_write_files(source, place, request))
 
 
 def make_directories(place: Place, request: ExportRequest) -> None:
@@ -148,14 +148,14 @@ def _is_exported(change: Difference, exported: Exported) -> bool:
     return change.old is None or change.attributes <= {"mtime"}
 
 
-def _describe(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
+def _source_of(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
     """Return the source of an export; `size` and `time` are those of the commit."""
     own = (snapshot.leaf(path) for path in exported.files)
     size -= sum(leaf.size for leaf in own if isinstance(leaf, File))
     return Source(module, snapshot, size, time, int(clock()), exported)
 
 
-def _write(
+def _write_files(
     source: Source, place: Place, request: ExportRequest
 ) -> tuple[tuple[WrittenFile, ...], int]:
     """Write the requested files; return them, and the number of names left out of lists."""

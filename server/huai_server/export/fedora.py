@@ -51,22 +51,22 @@ class Lists:
         """Yield the lists, with the one that a client fetches first at the end."""
         images, full, times = self._paths
         yield images, self._rows(_IMAGES)
-        yield full, self._names()
-        yield times, self._times()
+        yield full, self._full_list()
+        yield times, self._time_list()
 
     def _rows(self, endings: tuple[bytes, ...] | None) -> Iterator[bytes]:
-        rows = FileList(self._source.snapshot.arguments, self._source.own, endings)
+        rows = FileList(self._source.snapshot.arguments, self._source.left_out, endings)
         while part := rows.part():
             yield part
         self.left_out = rows.left_out
 
-    def _names(self) -> Iterator[bytes]:
+    def _full_list(self) -> Iterator[bytes]:
         yield from self._rows(())
         other_paths = (each.path for each in self._other_exports)
         listed = (*self._source.exported.without_root(), *other_paths)
         yield b"".join(b"./" + path + b"\n" for path in listed)
 
-    def _times(self) -> Iterator[bytes]:
+    def _time_list(self) -> Iterator[bytes]:
         yield b"[Version]\n2\n\n[Files]\n"
         yield from self._rows(None)
         for path in self._source.exported.without_root():

@@ -117,6 +117,7 @@ class ExportFolder:
 
 @contextmanager
 def _staging(directory: int) -> Iterator[int]:
+    """Yield a handle of `.~tmp~`; `FolderError` if another user may write there."""
     handle = os.open(RESERVED, _DIRECTORY, dir_fd=directory)
     try:
         status = os.fstat(handle)
@@ -134,6 +135,7 @@ def _staging(directory: int) -> Iterator[int]:
 
 
 def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, bool]:
+    """Replace a file unless it has this content; return its size, and True if it was replaced."""
     with _open_old(directory, name) as old:
         size, part = _skip_equal(old, parts)
         if part is None:

@@ -69,6 +69,6 @@ class Source:
         return max(self.time, self.now - self.now % heartbeat) if heartbeat else self.time
 
     @property
-    def own(self) -> tuple[list[bytes], int]:
+    def left_out(self) -> tuple[list[bytes], int]:
         """The paths that the engine leaves out, and the time of the commit."""
         return sorted(self.exported.files), self.time

@@ -22,20 +22,20 @@ _DISTS = RelPath(b"dists")
 
 def paths(request: ExportRequest) -> tuple[RelPath, ...]:
     """Return the paths of the trace file and the list."""
-    return (_trace(request), _LIST)
+    return (_trace_path(request), _LIST)
 
 
 def texts(source: Source, request: ExportRequest) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
     """Yield the trace file and the list."""
-    yield _trace(request), _content(source, request)
-    yield _LIST, _names(source, request)
+    yield _trace_path(request), _trace_lines(source, request)
+    yield _LIST, _names_by_time(source, request)
 
 
-def _trace(request: ExportRequest) -> RelPath:
+def _trace_path(request: ExportRequest) -> RelPath:
     return join(_FOLDER, request.host.encode())
 
 
-def _content(source: Source, request: ExportRequest) -> Iterator[bytes]:
+def _trace_lines(source: Source, request: ExportRequest) -> Iterator[bytes]:
     when = datetime.fromtimestamp(source.stamp(request.heartbeat), UTC)
     started = datetime.fromtimestamp(source.time, UTC)
     moment, _, year = when.ctime().rpartition(" ")
@@ -66,8 +66,8 @@ def _architectures(source: Source) -> list[str]:
     return sorted(name for name in names if name.isprintable())
 
 
-def _names(source: Source, request: ExportRequest) -> Iterator[bytes]:
-    own = _trace(request)
+def _names_by_time(source: Source, request: ExportRequest) -> Iterator[bytes]:
+    own = _trace_path(request)
     listing = source.snapshot.listing(_FOLDER)
     entries = decode_listing(listing) if listing else ()
     other_traces = sorted(

@@ -42,7 +42,7 @@ class BlockIndices:
         self._folder = repository / _FOLDER
 
     def write(self, index: BlockIndex) -> None:
-        """Store the index of a file."""
+        """Store the index of a file, unless it is stored already."""
         path = block_index_path(self._repository, index.digest())
         if path.exists():
             return

@@ -118,6 +118,7 @@ class _Check:
         self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
 
     def _check_graph(self, graph: Path) -> None:
+        """Record a fault if a commit-graph names a commit that is missing or damaged."""
         for oid in named_commits(graph):
             try:
                 self._repository.read(oid, "commit")
@@ -171,6 +172,7 @@ class _Check:
             self._faults.append(f"{head.commit}: signed for another listing")
 
     def _counted(self, snapshot: Snapshot) -> Iterator[Listing]:
+        """Yield the listings; counts their entries, and checks the block indices of their files."""
         for listing in snapshot.listings():
             for entry in decode_listing(listing):
                 match entry:

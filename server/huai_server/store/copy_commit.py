@@ -54,7 +54,7 @@ def copy_commit(repository: Repository, source: Path, commit: str, former: Head 
 
 
 def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> str:
-    """Let git check every object and make pack and index; return the name for the pack."""
+    """Let git check all objects and make a complete pack and its index; return the pack's name."""
     output: list[bytes] = []
     arguments = ["index-pack", "--fix-thin", "--stdin", "-o", str(index), str(pack)]
     with thin_pack.open("rb") as file:

@@ -21,7 +21,7 @@ _HEADER_BYTES = 32
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
     """Return a loose object, or None; `FormatError` if it is damaged."""
     try:
-        packed = _place(repository, oid).read_bytes()
+        packed = _loose_path(repository, oid).read_bytes()
     except FileNotFoundError:
         return None
     inflater = zlib.decompressobj()
@@ -41,7 +41,7 @@ def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
 def write_loose(repository: Path, kind: Kind, data: bytes) -> bytes:
     """Write an object durably; return its id."""
     oid = object_id(kind, data)
-    path = _place(repository, oid)
+    path = _loose_path(repository, oid)
     if not path.parent.exists():
         path.parent.mkdir()
         sync_folder(path.parent.parent)
@@ -51,7 +51,7 @@ def write_loose(repository: Path, kind: Kind, data: bytes) -> bytes:
     return oid
 
 
-def _place(repository: Path, oid: bytes) -> Path:
+def _loose_path(repository: Path, oid: bytes) -> Path:
     name = oid.hex()
     return repository / "objects" / name[:2] / name[2:]
 

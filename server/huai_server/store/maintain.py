@@ -83,9 +83,10 @@ def foresee(
 def maintain(
     places: ModulePlaces, retention: Retention, *, now: float, wait: float = 0
 ) -> Maintained:
-    """Maintain a repository; `LockedError` if another run lasts longer than `wait` seconds.
+    """Pack loose objects, merge small packs, and drop old commits and unneeded files.
 
-    `now` is in seconds since the epoch.
+    Raises `LockedError` if another run lasts longer than `wait` seconds.  `now` is in seconds since
+    the epoch.
     """
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
@@ -109,18 +110,18 @@ class _Maintenance:
     def run(self, wait: float) -> MaintenancePlan:
         with locked(self._places.lock, wait=wait):
             repository = Repository(self._places.repository)
-            self._expire(repository)
+            self._remove_expired(repository)
             loose = self._repack.loose()
             if loose:
                 self._repack.pack_loose(loose)
-            dropped = self._drop(repository)
+            dropped = self._drop_histories(repository)
             packs = list_packs(repository.pack_folder)
             if self._repack.unreachable.exists():
                 self._keep_reachable(repository, packs)
                 return MaintenancePlan(len(loose), len(packs), dropped)
         return MaintenancePlan(len(loose), self._merge(packs), dropped)
 
-    def _expire(self, repository: Repository) -> None:
+    def _remove_expired(self, repository: Repository) -> None:
         """Remove files whose time is over."""
         repository.remove_unfinished()
         remove_graphs(repository.path)  # they may name commits that are dropped, now or before
@@ -130,7 +131,7 @@ class _Maintenance:
             _, snapshot = repository.snapshot(head)
             BlockIndices(repository.path).prune(snapshot, self._now)
 
-    def _drop(self, repository: Repository) -> int:
+    def _drop_histories(self, repository: Repository) -> int:
         """Forget old histories; return the number of their commits."""
         # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
@@ -149,6 +150,7 @@ class _Maintenance:
         self._repack.unreachable.unlink()
 
     def _merge(self, packs: list[PackFile]) -> int:
+        """Merge the smallest of `packs`; return how many became one, or 0."""
         split = roll_up([pack.objects for pack in packs])
         if split == 0:
             return 0

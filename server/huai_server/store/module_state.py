@@ -42,7 +42,7 @@ def module_state(places: ModulePlaces) -> ModuleState:
 
 
 def purge_module(places: ModulePlaces) -> None:
-    """Delete repository and caches; `LockedError` while a commit runs."""
+    """Delete the module's folder with repository and caches; `LockedError` while a commit runs."""
     with storage_errors(places.folder):
         if places.folder.exists():
             with locked(places.lock):

@@ -67,8 +67,8 @@ class Repack:
         """Make one pack of `packs`, without objects that `remaining` packs also have."""
         names = [f"{pack.path.name}\n" for pack in packs]
         names += [f"^{pack.path.name}\n" for pack in remaining]
-        new = self._write(["--stdin-packs"], "".join(names).encode())
-        self._check({oid for pack in packs for oid in pack.ids()}, new, *remaining)
+        new = self._make_pack(["--stdin-packs"], "".join(names).encode())
+        self._reject_lossy({oid for pack in packs for oid in pack.ids()}, new, *remaining)
         return new
 
     def merge_reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
@@ -76,23 +76,23 @@ class Repack:
 
         `ends`: ids of commits that it must have.
         """
-        new = self._write(["--all", "--honor-pack-keep"], b"")
-        self._check(ends, new, *excluded)
+        new = self._make_pack(["--all", "--honor-pack-keep"], b"")
+        self._reject_lossy(ends, new, *excluded)
         return new
 
     def pack_loose(self, loose: Sequence[Path]) -> None:
-        """Put `loose` objects into a pack.
+        """Move `loose` objects into a pack.
 
         Git chooses deltas by the names of objects, and reads names only from commits in packs.
         """
         ids = "".join(f"{path.parent.name}{path.name}\n" for path in loose)
-        new = self._write([], ids.encode())
-        self._check({bytes.fromhex(oid) for oid in ids.split()}, new)
+        new = self._make_pack([], ids.encode())
+        self._reject_lossy({bytes.fromhex(oid) for oid in ids.split()}, new)
         self._install(new)
         self.remove_loose(loose)
 
     def replace(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
-        """Replace `packs` by a new one; `now` is in seconds since the epoch."""
+        """Give the new pack its name, and retire `packs`; `now` is in seconds since the epoch."""
         installed = self._install(new)
         old = [pack for pack in packs if pack.path != installed.path and pack.index_path.exists()]
         retire(self._folder, old, now)
@@ -105,7 +105,7 @@ class Repack:
             with suppress(OSError):  # usually it has other objects
                 path.parent.rmdir()
 
-    def _check(self, missing: set[bytes], new: NewPack, *remaining: PackFile) -> None:
+    def _reject_lossy(self, missing: set[bytes], new: NewPack, *remaining: PackFile) -> None:
         """Refuse a pack that lacks objects which no pack of `remaining` has either."""
         for pack in (new.pack, *remaining):
             missing.difference_update(pack.ids())
@@ -115,7 +115,8 @@ class Repack:
                 hint="try another version of git",
             )
 
-    def _write(self, arguments: Sequence[str], listed: bytes) -> NewPack:
+    def _make_pack(self, arguments: Sequence[str], listed: bytes) -> NewPack:
+        """Let git make a pack of the listed objects in the work folder, and read it back."""
         self._work.mkdir(exist_ok=True)
         for path in self.unfinished():
             path.unlink()
@@ -135,6 +136,7 @@ class Repack:
         return NewPack(read_pack(pack), f"pack-{b''.join(output).decode().strip()}")
 
     def _install(self, new: NewPack) -> PackFile:
+        """Move a new pack among the others, durably, and then its index."""
         path = self._folder / f"{new.stem}{PACK}"
         new.pack.path.rename(path)
         sync_folder(self._folder)

@@ -175,14 +175,14 @@ class Repository:
 
     def past(self) -> list[Head]:
         """Return the newest commits of finished histories, newest first."""
-        heads = [self._read_head(commit)[0] for commit in self._ends().values()]
+        heads = [self._read_head(commit)[0] for commit in self._past_refs().values()]
         return sorted(heads, key=lambda head: -head.info.serial)
 
     def forget_histories(self, past: Iterable[Head]) -> None:
         """Remove the refs of these histories; the caller holds the module's lock."""
         forgotten = {head.commit for head in past}
         with storage_errors(self.path):
-            for name, commit in self._ends().items():
+            for name, commit in self._past_refs().items():
                 if commit in forgotten:
                     # Their objects may be removed then, so no ref may name them after a power cut.
                     self._refs.delete(name)
@@ -219,7 +219,7 @@ class Repository:
             signatures = seal.cosign(data)
             data = cosign(data, signatures)
             if len(signatures) < seal.cosigners:
-                raise self._wait(PendingCommit.decode(data), seal.cosigners)
+                raise self._hold(PendingCommit.decode(data), seal.cosigners)
             data = join_commit(data, seal.sign(data))
         return self.publish(data, parent)
 
@@ -236,11 +236,11 @@ class Repository:
             self._refs.set(BRANCH, commit)
             for ref in (_PENDING, _DROPPED):
                 self._refs.delete(ref)
-        return _head(commit, data, commit_object)
+        return _make_head(commit, data, commit_object)
 
     def pending(self) -> tuple[str, PendingCommit] | None:
         """Return the commit that waits for signatures, with its hex id, or None."""
-        waiting, head = self._waiting(_PENDING), self.head()
+        waiting, head = self._pending_commit(_PENDING), self.head()
         if waiting and head and head.info.serial >= waiting[1].info.serial:
             return None  # it was published by a killed run, or superseded
         return waiting
@@ -248,26 +248,27 @@ class Repository:
     def last_serial(self) -> int:
         """Return the greatest serial of all commits, waiting ones too; 0 before the first one."""
         head = self.head()
-        waited = (self._waiting(each) for each in (_PENDING, _DROPPED))
+        waited = (self._pending_commit(each) for each in (_PENDING, _DROPPED))
         serials = [found[1].info.serial for found in waited if found]
         return max([*serials, head.info.serial if head else 0])
 
     def set_pending(self, pending: PendingCommit) -> None:
-        """Make a commit wait, in place of any other; its objects are already on the disk."""
+        """Make a commit the only pending one; its objects are already on the disk."""
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", pending.data).hex()
             self._refs.set(_PENDING, commit)
 
     def drop_pending(self) -> None:
-        """Drop the commit that waits for signatures; its serial is not used again."""
-        waiting = self._waiting(_PENDING)
+        """Drop the pending commit, if there is one; its serial is not used again."""
+        waiting = self._pending_commit(_PENDING)
         if waiting is None:
             return
         with storage_errors(self.path):
             self._refs.set(_DROPPED, waiting[0])
             self._refs.delete(_PENDING)
 
-    def _waiting(self, ref: str) -> tuple[str, PendingCommit] | None:
+    def _pending_commit(self, ref: str) -> tuple[str, PendingCommit] | None:
+        """Return the commit that `ref` names and its hex id, or None."""
         with _reading(f"{self.path}: {ref}"):
             commit = self._refs.get(ref)
         if commit is None:
@@ -277,8 +278,8 @@ class Repository:
         except FormatError as error:
             raise error.within(commit) from None
 
-    def _wait(self, pending: PendingCommit, needed: int) -> PendingCommitError:
-        """Make a commit wait, unless an equal one is waiting, which may be signed just now."""
+    def _hold(self, pending: PendingCommit, needed: int) -> PendingCommitError:
+        """Make a commit wait, unless the waiting one is as good; return the error to raise."""
         former = self.pending()
         if former is None or pending.replaces(former[1]):
             self.set_pending(pending)
@@ -319,7 +320,7 @@ class Repository:
         oid = bytes.fromhex(commit)
         return oid in self.packs or read_loose(self.path, oid) is not None
 
-    def _ends(self) -> dict[str, str]:
+    def _past_refs(self) -> dict[str, str]:
         """Return the refs of finished histories, and the commits that they name."""
         with _reading(f"{self.path}: {_PAST}"):
             refs = self._refs.all().items()
@@ -327,7 +328,7 @@ class Repository:
 
     def _length(self, head: Head) -> int:
         """Return the number of commits in the history that ends with `head`, the newest one."""
-        ends = (name.removeprefix(_PAST) for name in self._ends())
+        ends = (name.removeprefix(_PAST) for name in self._past_refs())
         return head.info.serial - max((int(end) for end in ends if end.isdecimal()), default=0)
 
     def _read_head(self, commit: str) -> tuple[Head, tuple[str, ...]]:
@@ -339,12 +340,12 @@ class Repository:
                 raise ValueError(error.message) from error
         try:
             commit_object = decode_commit(data)
-            return _head(commit, data, commit_object), commit_object.parents
+            return _make_head(commit, data, commit_object), commit_object.parents
         except FormatError as error:
             raise error.within(commit) from None
 
 
-def _head(commit: str, data: bytes, commit_object: CommitObject) -> Head:
+def _make_head(commit: str, data: bytes, commit_object: CommitObject) -> Head:
     info = commit_object.info()
     signed = split_commit(data) is not None
     valid_until = Promise.decode(commit_object.message.decode()).valid_until if signed else 0
@@ -376,7 +377,7 @@ def _initialize(path: Path) -> None:
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """Turn errors inside into `StoreError`: an unreadable repository is damaged."""
+    """Convert errors: to `StorageError` if the system refuses, else to `StoreError` for damage."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_server.commit.scrub import EVERYTHING, cost, due, following
+from huai_server.commit.scrub import EVERYTHING, cost, due, following_round
 from huai_server.store.scrub_record import Round
 
 DAY = 86400
@@ -34,11 +34,11 @@ def test_a_round_that_lies_ahead_has_nothing_due() -> None:
 def test_the_next_round_begins_when_this_one_was_to_end() -> None:
     done = Round(BEGUN).passed(b"z", 10, 1 << 40)
     length = SPAN * 9 // 10
-    assert following(done, SPAN, BEGUN + DAY) == Round(BEGUN + length)
-    assert following(done, SPAN, BEGUN + length + DAY) == Round(BEGUN + length)
+    assert following_round(done, SPAN, BEGUN + DAY) == Round(BEGUN + length)
+    assert following_round(done, SPAN, BEGUN + length + DAY) == Round(BEGUN + length)
     # The delay of a round that was late by more than a round is not caught up.
-    assert following(done, SPAN, BEGUN + 10 * length) == Round(BEGUN + 10 * length)
-    assert following(done, None, BEGUN + DAY) == Round(BEGUN + DAY)
+    assert following_round(done, SPAN, BEGUN + 10 * length) == Round(BEGUN + 10 * length)
+    assert following_round(done, None, BEGUN + DAY) == Round(BEGUN + DAY)
 
 
 @given(
@@ -54,7 +54,7 @@ def test_each_file_is_read_again_within_the_span(sizes: list[int], every: int) -
         left = due(current, len(sizes), sum(sizes), SPAN, now)
         while left > 0:
             if at == len(sizes):
-                current, at = following(current, SPAN, now), 0
+                current, at = following_round(current, SPAN, now), 0
                 break
             read[at].append(now)
             left -= cost(1, sizes[at])
