@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.config.tables import ModuleFallback
-from huai_server.fallback.erofs.image import damage
+from huai_server.fallback.erofs.image import image_damage
 from huai_server.fallback.owners import OwnerIds
 from tests.support.attr_trees import Fallback, list_entries
 from tests.support.mounting import needs_mounts
@@ -79,6 +79,6 @@ def test_a_damaged_image_is_never_mounted(module: Fallback) -> None:
         broken[place] ^= 1
         image.write_bytes(broken)
         tree = bytes.fromhex(image.stem.split("-")[2])
-        assert damage(image, tree, OwnerIds())
+        assert image_damage(image, tree, OwnerIds())
     assert module.ensure().action == "built"
     module.assert_equal()

@@ -10,7 +10,7 @@ import pytest
 
 from huai_schema.entries import Symlink
 from huai_schema.paths import RelPath
-from huai_server.fallback.erofs.image import damage
+from huai_server.fallback.erofs.image import image_damage
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.erofs.mounting import (
     MountError,
@@ -231,6 +231,6 @@ def test_a_full_disk_leaves_no_image(tmp_path: Path) -> None:
         assert "make room" in getattr(caught.value, "hint", "")
         assert os.listdir(small) == []
         make_image(TREE, small / "image")
-        assert damage(small / "image", snapshot(TREE).tree, OWNERS) is None
+        assert image_damage(small / "image", snapshot(TREE).tree, OWNERS) is None
     finally:
         subprocess.run(["umount", small], check=True, timeout=30)

@@ -45,7 +45,7 @@ def _group_bytes(root: Path) -> Iterator[int]:
 
 
 def _groups(root: Path) -> Iterator[tuple[Path, str, tuple[str, str]]]:
-    """Yield the mount points of the memory controller, and the path of this process's group."""
+    """Yield mount point, path of this process's group, and names of limit and usage."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace")
     except OSError:

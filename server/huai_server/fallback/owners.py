@@ -49,6 +49,7 @@ class OwnerIds:
             return self._record_unknown("group", name)
 
     def _record_unknown(self, kind: str, name: bytes) -> int:
+        """Record a name that was not found, except `#0`; return root's id."""
         if name != b"#0":
             self.unknown.add(f"{kind} {os.fsdecode(name)!r}")
         return _UNKNOWN

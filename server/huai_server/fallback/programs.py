@@ -78,7 +78,7 @@ class Daemon:
         self._host, self.port = address
         check_free(*address)
         # When the listener ends, this process becomes the parent of its connections.
-        _control(_CHILD_SUBREAPER, 1)
+        _prctl(_CHILD_SUBREAPER, 1)
         command = [str(program), "--daemon", "--no-detach", f"--config={config}"]
         command += [f"--port={self.port}", *([f"--address={self._host}"] if self._host else [])]
         with _start_errors(program):
@@ -100,7 +100,7 @@ class Daemon:
     def relay(self, log: Callable[[str], None]) -> None:
         """Call `log` with each line that the listener or a connection writes."""
         if self._process.stderr is not None:
-            Thread(target=_relay, args=(self._process.stderr, log), daemon=True).start()
+            Thread(target=_log_lines, args=(self._process.stderr, log), daemon=True).start()
 
     def ended(self) -> int | None:
         """Return the exit status of the listener; None while it runs."""
@@ -115,7 +115,7 @@ class Daemon:
                     f"rsync exited at once with status {status}",
                     hint="see its messages above; the port may be in use, or below 1024",
                 )
-            if self._greets():
+            if self._answers():
                 return
             time.sleep(_POLL_SECONDS)
         raise ProgramError("rsync does not accept connections", hint="see its messages above")
@@ -135,7 +135,8 @@ class Daemon:
         self.stop_listening()
         end_group(self.group)
 
-    def _greets(self) -> bool:
+    def _answers(self) -> bool:
+        """True if the daemon greets and lists its modules."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104 (compared)
         try:
             with socket.create_connection((host, self.port), timeout=1) as connection:
@@ -238,7 +239,7 @@ def fetch_files(
     return False
 
 
-def _relay(stream: IO[bytes], log: Callable[[str], None]) -> None:
+def _log_lines(stream: IO[bytes], log: Callable[[str], None]) -> None:
     with stream:
         for raw in stream:
             with suppress(OSError):  # our own output is closed, and rsync must not block
@@ -284,6 +285,7 @@ def check_free(host: str, port: int) -> None:
 def _try_to_bind(
     kind: tuple[int, int, int], address: tuple[object, ...], *, required: bool
 ) -> None:
+    """Bind an address for a moment, or raise `OSError`; unless `required`, IPv6 may be missing."""
     try:
         with socket.socket(*kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -297,10 +299,10 @@ def _try_to_bind(
 
 def _end_with(parent: int) -> None:
     """Make the kernel end this process when its parent ends."""
-    _control(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    _prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def _control(option: int, value: int) -> None:
+def _prctl(option: int, value: int) -> None:
     libc.call("prctl", option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)

@@ -78,7 +78,7 @@ class Configuration(NamedTuple):
 
 
 def configuration(root: Path, *, test: bool) -> Configuration:
-    """Return the configuration for a daemon that another program starts."""
+    """Return the configuration for a daemon of another program; `test` tries this rsync before."""
     config = load(root)
     folder = Path(config.fallback.folder)
     preload = preload_library()
@@ -168,14 +168,14 @@ class _Service:
             with suppress(_StopError):
                 self._serve()
         finally:
-            self._end()
+            self._end_transfers()
             self._unconfined.unlink(missing_ok=True)
 
     def _serve(self) -> None:
         self._trees.refresh()
         self._resident.keep(self._trees.images())
-        self._write()
-        self._start()
+        self._write_conf()
+        self._start_daemon()
         while not self._stopping:
             self._wake.wait(_TICK_SECONDS)
             self._wake.clear()
@@ -203,7 +203,7 @@ class _Service:
         return self._trees.config.fallback
 
     def _tick(self) -> None:
-        self._watch()
+        self._restart_if_ended()
         self._reload()
         self._trees.refresh()
         self._resident.keep(self._trees.images())
@@ -212,9 +212,9 @@ class _Service:
         if interval and time.monotonic() - self._checked > interval:
             self._trees.check_all()
             self._checked = time.monotonic()
-        self._write()
+        self._write_conf()
 
-    def _start(self) -> None:
+    def _start_daemon(self) -> None:
         self._started = time.monotonic()
         address, port = self._endpoint(self._settings)
         port = port or programs.free_port(address or "127.0.0.1")
@@ -230,7 +230,7 @@ class _Service:
         """Return the address and port to listen on; port 0 is that of the last daemon, if any."""
         return settings.address, settings.port or (self._daemon.port if self._daemon else 0)
 
-    def _watch(self) -> None:
+    def _restart_if_ended(self) -> None:
         """Restart a daemon that ended, at once or after a growing pause."""
         if self._daemon is None or (status := self._daemon.ended()) is None:
             return
@@ -242,9 +242,9 @@ class _Service:
         self._start_again()
 
     def _start_again(self) -> None:
-        """Restart the daemon; after a failure `_watch` tries again."""
+        """Restart the daemon; after a failure `_restart_if_ended` tries again."""
         try:
-            self._start()
+            self._start_daemon()
         except HuaiError as error:
             self._callbacks.error(f"{error.message} ({error.hint})")
 
@@ -268,12 +268,13 @@ class _Service:
         if config.fallback.use_chroot != before.use_chroot:
             self._report_confinement()
         if self._daemon is not None and self._endpoint(before) != self._endpoint(config.fallback):
-            self._write()
+            self._write_conf()
             self._daemon.stop_listening()
             self._pause = 0.0
             self._start_again()
 
-    def _write(self) -> None:
+    def _write_conf(self) -> None:
+        """Replace rsyncd.conf if it changes; reports a configuration that it cannot hold."""
         try:
             text = _render_text(self._trees, self._settings)
             self._unwritable = ""
@@ -290,7 +291,7 @@ class _Service:
             replace_file(path, text.encode(), path.with_suffix(".new"), durable=False)
             self._written = text
 
-    def _end(self) -> None:
+    def _end_transfers(self) -> None:
         """Stop listening, wait for transfers to finish, and end the remaining ones."""
         if self._daemon is not None:
             self._daemon.stop_listening()

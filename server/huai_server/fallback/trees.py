@@ -63,15 +63,15 @@ class Trees:
         """Update outdated attr trees, and delete those without a module."""
         for name, error in self._clashes.items():
             if self._is_due(name):
-                with self._record_failure(name):
+                with self._reporting_failure(name):
                     raise error
         for tree in self._attr_trees():
             if self._is_due(tree.name):
-                with self._record_failure(tree.name):
+                with self._reporting_failure(tree.name):
                     if not tree.is_current():
-                        self._ensure(tree)
+                        self._update_tree(tree)
         if self._is_due(_FORGOTTEN):
-            with self._record_failure(_FORGOTTEN):
+            with self._reporting_failure(_FORGOTTEN):
                 self._remove_forgotten()
 
     def look_for_changes(self) -> None:
@@ -84,10 +84,10 @@ class Trees:
         """Compare each attr tree with its commit, and rebuild it if it differs."""
         for tree in self._attr_trees():
             if self._is_served(tree):
-                with self._record_failure(tree.name):
+                with self._reporting_failure(tree.name):
                     if check_attr_tree(tree, wait=0).differences:
                         generations.unseal(tree.fallback)
-                        self._ensure(tree, rebuild=True)
+                        self._update_tree(tree, rebuild=True)
 
     def served(self) -> dict[str, FallbackModule]:
         """Return the modules that can be served now, by name."""
@@ -135,14 +135,15 @@ class Trees:
         return tree.fallback.tree.is_symlink() and tree.is_own
 
     def _is_due(self, name: str) -> bool:
+        """True unless an update has just failed, and no newer commit was made since."""
         failure = self._failures.get(name)
         return (
             failure is None
             or self.clock() >= failure.not_before
-            or self._commit(name) != failure.commit
+            or self._newest_commit(name) != failure.commit
         )
 
-    def _commit(self, name: str) -> str | None:
+    def _newest_commit(self, name: str) -> str | None:
         """Return the newest commit; None if it is missing or cannot be read."""
         try:
             head = attr_tree(self.root, self.config, name).head()
@@ -150,7 +151,7 @@ class Trees:
             return None
         return None if head is None else head.commit
 
-    def _ensure(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
+    def _update_tree(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
         result = ensure(tree, rebuild=rebuild, look=look, wait=0, building=self.building)
         if look or result.action != "none":
             self.on_update(tree.name, result)
@@ -169,11 +170,12 @@ class Trees:
                     self.on_message(
                         f"{tree.name}: {one_pass.damage}: another program changed this directory"
                     )
-                    with self._record_failure(tree.name):
+                    with self._reporting_failure(tree.name):
                         self._repair(tree)
             yield
 
     def _repair(self, tree: AttrTree) -> None:
+        """Rebuild a damaged attr tree; one damaged again soon is refused to clients for a while."""
         repaired, fallback = self._repaired.get(tree.name, -_CALM_SECONDS), tree.fallback
         if self.clock() - repaired < _CALM_SECONDS:
             with storage_errors(fallback.folder):
@@ -184,7 +186,7 @@ class Trees:
                 hint=f"find the program that changes {fallback.generations}",
             )
         self._repaired[tree.name] = self.clock()
-        self._ensure(tree, look=True)
+        self._update_tree(tree, look=True)
 
     def _remove_forgotten(self) -> None:
         # If server.toml is missing, most likely its disk is not mounted.
@@ -193,7 +195,8 @@ class Trees:
                 self.on_message(f"{name}: attr tree removed: no module lists from it")
 
     @contextmanager
-    def _record_failure(self, name: str) -> Iterator[None]:
+    def _reporting_failure(self, name: str) -> Iterator[None]:
+        """Report an error of the block, which is tried again after a pause."""
         try:
             yield
             self._failures.pop(name, None)
@@ -201,6 +204,6 @@ class Trees:
             pass  # a commit updates it
         except HuaiError as error:
             until = self.clock() + _RETRY_SECONDS
-            self._failures[name] = _Failure(until, self._commit(name))
+            self._failures[name] = _Failure(until, self._newest_commit(name))
             hint = f" ({error.hint})" if error.hint else ""
             self.on_message(f"{name}: {error.message}{hint}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from huai_schema.errors import HuaiError
-from huai_server.fallback.attr.generations import discard_old
+from huai_server.fallback.attr.generations import discard_unserved
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.sparse.deleting import delete_tree
 from huai_server.state.paths import FallbackPlaces
@@ -141,7 +141,7 @@ class Deletion:
         (self.places.generations / "1/a/b/file").touch()
 
     def run(self) -> str:
-        discard_old(self.places, delete_tree)
+        discard_unserved(self.places, delete_tree)
         return "done"
 
     def something_is_left(self, _: Hit) -> bool:

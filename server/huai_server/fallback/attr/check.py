@@ -76,7 +76,7 @@ class _Check:
         entries = 0
         generation = self._fallback.generations / self._state.generation
         if generation.is_dir():
-            pairs = _pairs(self._snapshot.listings(), self._listed(generation))
+            pairs = _pairs(self._snapshot.listings(), self._actual_listings(generation))
             for expected, actual in pairs:
                 if expected is not None:
                     entries += 1 + expected.leaves.count(b"\n")
@@ -94,7 +94,8 @@ class _Check:
         if generations.target(fallback.real) != self._module.path:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
-    def _listed(self, generation: Path) -> Iterator[Listing]:
+    def _actual_listings(self, generation: Path) -> Iterator[Listing]:
+        """Yield the listings of a generation; records what cannot be read as faults."""
         options = ScanOptions(owners=self._module.owners)
         listing: Listing | None = None
         for scanned in scan_directories(generation, options, links=True):

@@ -76,7 +76,7 @@ def ensure(
     """
     tree.check_own()
     fallback = tree.fallback
-    with storage_errors(fallback.folder), _explain_errors(tree.name, fallback):
+    with storage_errors(fallback.folder), _attr_tree_errors(tree.name, fallback):
         generations.make_folder(fallback.folder)
         with locked(fallback.lock, wait=wait):
             tree.check_own()
@@ -113,7 +113,7 @@ class _Ensure:
             result = self._result("none", 0, 0)
         else:
             result = self._update(state)
-        generations.discard_old(self._fallback, self._tree.discard)
+        generations.discard_unserved(self._fallback, self._tree.discard)
         return result
 
     def _load_usable(self, *, look: bool) -> AttrState | None:
@@ -135,6 +135,7 @@ class _Ensure:
         return state
 
     def _update(self, state: AttrState) -> AttrTreeResult:
+        """Change the served generation in place, or build another one where that is impossible."""
         generation = self._fallback.generations / state.generation
         new = self._snapshot()
         try:
@@ -152,7 +153,7 @@ class _Ensure:
                 generations.seal(self._fallback, 0 if root is None else root.mtime)
                 unowned = update.run()
                 spans = (*state.spans, foreign_changes.until_now(begun))
-                self._save(state.generation, spans)
+                self._save_state(state.generation, spans)
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
                 raise
@@ -163,7 +164,7 @@ class _Ensure:
     def _build(self) -> AttrTreeResult:
         totals = self._head.info.totals
         # Generations without readers are deleted first, to make room.
-        generations.discard_old(self._fallback, self._tree.discard)
+        generations.discard_unserved(self._fallback, self._tree.discard)
         self._kind.check_room(totals)
         name = generations.next_name(self._fallback)
         generation = self._fallback.generations / name
@@ -177,10 +178,10 @@ class _Ensure:
         spans = (foreign_changes.until_now(0),) if self._kind.writable else ()
         self._tree.claim()
         generations.serve_generation(self._fallback, name, self._tree.module.path)
-        self._save(name, spans)
+        self._save_state(name, spans)
         return self._result("built", totals.entries, unowned)
 
-    def _save(self, generation: str, spans: tuple[tuple[int, int], ...]) -> None:
+    def _save_state(self, generation: str, spans: tuple[tuple[int, int], ...]) -> None:
         head, info, kind = self._head, self._head.info, self._tree.module.fallback.kind
         numbers = info.serial, info.totals.entries
         state = AttrState(kind, head.commit, head.tree, *numbers, generation, spans=spans)
@@ -214,7 +215,7 @@ class _Ensure:
 
 
 @contextmanager
-def _explain_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
+def _attr_tree_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
     try:
         yield
     except FormatError as error:

@@ -98,14 +98,14 @@ def next_name(places: FallbackPlaces) -> str:
     return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
 
 
-def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
+def discard_unserved(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
     """Delete each generation that is not served and that no client reads."""
     current = served_generation(places)
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):
         # This also deletes the folders of an interrupted deletion.
-        if generation.name != current and generation.exists() and _is_unused(generation):
+        if generation.name != current and generation.exists() and _has_no_clients(generation):
             discard(generation)
 
 
@@ -117,7 +117,7 @@ def replace_link(link: Path, to: str) -> None:
     new.replace(link)
 
 
-def _is_unused(generation: Path) -> bool:
+def _has_no_clients(generation: Path) -> bool:
     root = os.open(generation, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return try_lock(root)

@@ -35,7 +35,7 @@ def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
         tree.check_own()
         generations.stop(fallback)
         fallback.state.unlink(missing_ok=True)
-        generations.discard_old(fallback, tree.discard)
+        generations.discard_unserved(fallback, tree.discard)
         delete_tree(building(fallback.generations / "0"))
         if fallback.generations.is_dir() and any(fallback.generations.iterdir()):
             return False

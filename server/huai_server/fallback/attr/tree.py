@@ -133,7 +133,7 @@ _UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
 
 
 def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
-    """Return the attr tree of the module `name`, a checked name that need not be configured."""
+    """Return the attr tree that `name`, which need not be configured, has or may get."""
     module = config.modules.get(name, _UNCONFIGURED)
     fallback = FallbackPlaces(Path(config.fallback.folder) / name)
     return AttrTree(name, module, module_places(root, name), fallback)

@@ -92,13 +92,13 @@ def _seal(image: Path, blocks: int, tree: bytes, table: bytes) -> bytes:
     return sealed + bytes(-len(sealed) % BLOCK)
 
 
-def damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
+def image_damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
     """Verify an image of `tree`; returns a description of what is wrong, or None.
 
     Reads the whole image.  An owner whose id has changed makes it unusable, too.
     """
     with storage_errors(image), _open_image(image) as handle:
-        return _damage(handle, tree, owners)
+        return _damage_of(handle, tree, owners)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def _open_image(image: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
+def _damage_of(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
     size = _block_count(os.pread(handle, BLOCK, 0)) * BLOCK
     rest = os.fstat(handle).st_size - size
     within = size > 0 and 0 < rest <= _MOST_BYTES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.fallback.erofs.image import damage, write_image
+from huai_server.fallback.erofs.image import image_damage, write_image
 from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.owners import OwnerIds
@@ -57,12 +57,12 @@ class ErofsKind(AttrTreeKind):
             image.unlink()
 
     def _take_over(self, image: Path, tree: bytes, owners: OwnerIds) -> bool:
-        """Rename an undamaged image of the same tree to `image`; return True if there is one.
+        """Rename an undamaged image of the same tree to `image`, and delete damaged ones.
 
-        So a machine that restarts need not build the images again.
+        So a machine that restarts need not build the images again.  Returns True if there was one.
         """
         for other in self._folder.glob(f"attr-*-{tree.hex()}.erofs"):
-            if damage(other, tree, owners) is None:
+            if image_damage(other, tree, owners) is None:
                 other.rename(image)
                 return True
             other.unlink()

@@ -55,7 +55,7 @@ class MountError(HuaiError):
 def mount(image: Path, folder: Path) -> None:
     """Mount `image` on the folder `folder`, read-only; raises `MountError`.
 
-    Does not verify the image: call `damage` before, unless it was just built.
+    Does not verify the image: call `image_damage` before, unless it was just built.
     """
     try:
         try:

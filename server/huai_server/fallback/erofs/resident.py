@@ -62,6 +62,7 @@ class ResidentImages:
                 locked.drop()
 
     def _try_lock(self, image: Path, handle: int, size: int) -> _Locked | None:
+        """Return the locked pages of an image; None if that fails, which is reported."""
         if size > available_bytes() // _SHARE:
             reason = "too large for the available memory"
         else:

@@ -42,6 +42,7 @@ def _delete_files(folder: Path) -> list[str]:
 
 
 def _unlink(folder: int, name: str) -> bool:
+    """Delete a name; False if it is a folder."""
     try:
         os.unlink(name, dir_fd=folder)
     except OSError as error:

@@ -45,18 +45,21 @@ def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds
         for change in sorted(joined(changed).values(), key=lambda each: path_order(each.path))
         if change.attributes - UNLISTED or not (change.old and change.new)
     ]
-    return Update(len(changes) + len(moves), partial(_run, generation, changes, moves, new, owners))
+    return Update(
+        len(changes) + len(moves), partial(_apply, generation, changes, moves, new, owners)
+    )
 
 
-def _run(
+def _apply(
     generation: Path,
     changes: "Sequence[Change]",
     moves: Sequence[Moved],
     new: Snapshot,
     owners: OwnerIds | None,
 ) -> int:
+    """Change the entries of a generation; return the number of those without their owner."""
     records = Records(owners)
-    _record(records, changes, moves, new)
+    _record_changes(records, changes, moves, new)
     place = building(generation)
     delete_tree(place)
     place.mkdir(mode=0o700)
@@ -66,7 +69,7 @@ def _run(
     return maker.unowned
 
 
-def _record(
+def _record_changes(
     records: Records, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
 ) -> None:
     # The deepest ones first.

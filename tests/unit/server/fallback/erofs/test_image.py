@@ -11,7 +11,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, File
 from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
-from huai_server.fallback.erofs.image import BLOCK, damage, write_image
+from huai_server.fallback.erofs.image import BLOCK, image_damage, write_image
 from huai_server.state.errors import StorageError
 from tests.support.erofs_trees import OWNERS, Numbered, make_image
 from tests.support.schema.lines import encode_directory, encode_leaf
@@ -38,7 +38,7 @@ def test_it_is_what_it_says(tmp_path: Path) -> None:
     image = tmp_path / "image"
     make_image(TREE, image)
     assert image.stat().st_size % BLOCK == 0
-    assert damage(image, snapshot(TREE).tree, OWNERS) is None
+    assert image_damage(image, snapshot(TREE).tree, OWNERS) is None
 
 
 def test_every_damage_is_seen(tmp_path: Path) -> None:
@@ -48,17 +48,17 @@ def test_every_damage_is_seen(tmp_path: Path) -> None:
     seal = content.rindex(b"blake3 ") + 72
     for place in [*range(0, seal, 97), 1024, 1060, seal - 1]:
         image.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        assert damage(image, tree, OWNERS)
+        assert image_damage(image, tree, OWNERS)
     for size in (0, 1, 1200, BLOCK, len(content) - BLOCK, seal - 1):
         image.write_bytes(content[:size])
-        assert damage(image, tree, OWNERS)
+        assert image_damage(image, tree, OWNERS)
     image.write_bytes(content)
-    assert damage(image, tree, OWNERS) is None
+    assert image_damage(image, tree, OWNERS) is None
 
 
 def test_the_image_of_another_tree_is_refused(tmp_path: Path) -> None:
     make_image(TREE, tmp_path / "image")
-    assert damage(tmp_path / "image", bytes(20), OWNERS) == "an image of another tree"
+    assert image_damage(tmp_path / "image", bytes(20), OWNERS) == "an image of another tree"
 
 
 @pytest.mark.parametrize(("kind", "name"), [("user", b"www\xff"), ("group", b"a\tb")])
@@ -71,7 +71,7 @@ def test_an_owner_with_another_number_now_is_seen(tmp_path: Path, kind: str, nam
             return super()._gid(requested) + (kind == "group" and requested == name)
 
     make_image(TREE, tmp_path / "image")
-    reason = damage(tmp_path / "image", snapshot(TREE).tree, Changed())
+    reason = image_damage(tmp_path / "image", snapshot(TREE).tree, Changed())
     assert re.fullmatch(f"the {kind} .* has another id now", reason or "")
 
 
