@@ -23,7 +23,7 @@ from huai_server.http.app import Application
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.fallback_clients import FallbackSlots
-from huai_server.http.server import _config
+from huai_server.http.server import _uvicorn_config
 from huai_server.http.settings import Content, Grant, Served, ServeSettings
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
@@ -141,7 +141,7 @@ class _Server:
         upstream.write("\n", "", mtime=1_600_000_000)
         upstream.commit()
         self._app = _RecordedApp(Application(ServeSettings(), _Modules(repository.path, upstream)))
-        self._config = _config(ServeSettings(), self._app)  # type: ignore[arg-type]
+        self._config = _uvicorn_config(ServeSettings(), self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
         self._state.default_headers = self._config.encoded_headers

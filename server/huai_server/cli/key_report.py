@@ -30,7 +30,7 @@ def signing_of(root: Path) -> Signing:
     return signing
 
 
-def comment() -> str:
+def key_comment() -> str:
     """Return the comment for a key file, which names this machine."""
     return f"huai@{socket.gethostname()}"
 

@@ -59,7 +59,7 @@ def watched_values(watched: "Watched | None") -> dict[str, object]:
 
 
 def watched_text(watched: "Watched | None") -> str:
-    """Return the same as the end of a line."""
+    """Return the end of a line about the watcher of a module; empty without one."""
     if watched is None:
         return ""
     since = watched.record.since

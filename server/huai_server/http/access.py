@@ -55,7 +55,7 @@ class Credentials:
         self._names = names
 
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
-        """Return the private modules that these open now, for one purpose."""
+        """Return the private modules that these credentials open now for a scope."""
         grant, served = registry.grant(self._token) if self._token else None, registry.served()
         opened = set(grant.modules) if grant and scope in grant.scopes else set()
         if self._names:
@@ -96,15 +96,16 @@ class Access:
             if name == b"authorization":
                 # Another kind of login is for a server in front.
                 token = _token_of(value) or ""
-                await self._judge(scope, token)
+                await self._reject_invalid(scope, token)
                 break
-        names = self._certified(scope) if scope["scheme"] == "https" else frozenset[str]()
+        names = self._certificate_names(scope) if scope["scheme"] == "https" else frozenset[str]()
         if not token and not names:
             return send
         scope[_KEY] = Credentials(token, names)
-        return _private(send)
+        return _private_send(send)
 
-    async def _judge(self, scope: dict[str, Any], token: str) -> None:
+    async def _reject_invalid(self, scope: dict[str, Any], token: str) -> None:
+        """Raise status 401 after a pause for a token that is not valid."""
         if token and self._registry.grant(token) is None:
             async with self._failures.slot(self.client(scope)):
                 await asyncio.sleep(_PENALTY_SECONDS)
@@ -115,7 +116,7 @@ class Access:
                 headers=_CHALLENGE,
             )
 
-    def _certified(self, scope: dict[str, Any]) -> frozenset[str]:
+    def _certificate_names(self, scope: dict[str, Any]) -> frozenset[str]:
         """Return the names of the client's certificate that open any module."""
         certificates = self._registry.served().certificates
         # Without our own TLS a proxy says the scheme, and client certificates are its own.
@@ -131,7 +132,7 @@ class Access:
         return self.seen_by(credentials, purpose)
 
     def seen_by(self, credentials: Credentials, purpose: Scope = "read") -> Mapping[str, Path]:
-        """Return the same for a client that stays connected."""
+        """Map each module that `credentials` may see now to its repository."""
         public = self._registry.served().modules
         if credentials is _ANONYMOUS:
             return public
@@ -205,7 +206,7 @@ def _token_of(header: bytes) -> str | None:
     return token if token_form(token) else None
 
 
-def _private(send: Send) -> Send:
+def _private_send(send: Send) -> Send:
     """Return a `send` that keeps shared caches from storing the response."""
 
     async def sending(message: Any) -> None:

@@ -177,10 +177,10 @@ def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
 
 async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]:
     """Return these modules, in this order."""
-    return [await _gentle(heads, name) for name in names]
+    return [await _module_or_problem(heads, name) for name in names]
 
 
-async def _gentle(heads: Heads, name: str) -> ModuleModel:
+async def _module_or_problem(heads: Heads, name: str) -> ModuleModel:
     """Return a module; a damaged repository becomes a problem, and does not hide the others."""
     try:
         return describe(name, await heads.read(name), heads.damaged(name))

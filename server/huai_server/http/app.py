@@ -91,26 +91,26 @@ class Application:
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, facts, sources, access))
         self._add_health(registry)
-        self.api.add_exception_handler(HuaiError, _expected)
-        self.api.add_exception_handler(HTTPException, _framework)
-        self.api.add_exception_handler(Exception, _unexpected)
+        self.api.add_exception_handler(HuaiError, _answer_expected)
+        self.api.add_exception_handler(HTTPException, _answer_framework)
+        self.api.add_exception_handler(Exception, _answer_unexpected)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the server."""
         if scope["type"] != "http":
             await self.api(scope, receive, send)
             return
-        counted_send = self._traffic.watch(scope["path"], send)
+        counted_send = self._traffic.counted_send(scope["path"], send)
         reply: Send = counted_send
         try:
             reply = await self._access.admit(scope, counted_send)
-            await self._answer(scope, receive, reply)
+            await self._serve(scope, receive, reply)
         except HttpError as error:
             await _refuse(error, scope, receive, reply)
         finally:
             counted_send.end()
 
-    async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         path = scope["path"]
         if path.startswith(git.PREFIX):
             await self.git(scope, receive, send)
@@ -123,6 +123,7 @@ class Application:
         await app(scope, receive, send)
 
     async def _unshared(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Serve a request without headers that let other sites read the response."""
         if scope["path"] == events.PATH:
             await self.events(scope, receive, send)
         elif scope["method"] == "HEAD":
@@ -141,6 +142,7 @@ class Application:
 
 
 async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """Send an error in the form that the address needs: text for git, else a page or JSON."""
     if scope["path"].startswith(git.PREFIX):
         await send_error(error, Inbox(receive), send)
     else:
@@ -156,7 +158,7 @@ def _answer_error(request: Request, error: HttpError) -> Response:
     return answer
 
 
-async def _expected(request: Request, error: Exception) -> Response:
+async def _answer_expected(request: Request, error: Exception) -> Response:
     """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
     if not isinstance(error, HttpError):
         message = "the module's metadata cannot be read"
@@ -164,7 +166,7 @@ async def _expected(request: Request, error: Exception) -> Response:
     return _answer_error(request, error)
 
 
-async def _framework(request: Request, error: Exception) -> Response:
+async def _answer_framework(request: Request, error: Exception) -> Response:
     """Answer an unknown address or a wrong method."""
     if not isinstance(error, HTTPException):
         raise error
@@ -174,6 +176,6 @@ async def _framework(request: Request, error: Exception) -> Response:
     return _answer_error(request, refusal)
 
 
-async def _unexpected(_: Request, __: Exception) -> JSONResponse:
+async def _answer_unexpected(_: Request, __: Exception) -> JSONResponse:
     """Answer any other exception, which is a bug; the framework logs the traceback."""
     return as_json(HttpError(500, "internal error", hint="see the server's log"))

@@ -23,11 +23,11 @@ class FallbackSlots(NamedTuple):
     """The most clients that it serves at once."""
 
 
-def fallback_clients(place: FallbackSlots) -> int | None:
-    """Count the clients; None without a daemon or without permission."""
+def fallback_clients(fallback: FallbackSlots) -> int | None:
+    """Count the connected clients; None without a daemon or without permission."""
     try:
-        with place.lock_file.open("rb") as file:
-            return sum(_is_locked(file.fileno(), slot) for slot in range(place.slots))
+        with fallback.lock_file.open("rb") as file:
+            return sum(_is_locked(file.fileno(), slot) for slot in range(fallback.slots))
     except OSError:
         return None
 

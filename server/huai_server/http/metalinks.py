@@ -53,7 +53,10 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
 
 
 def _document(newest: Newest, path: RelPath, module: tuple[str, tuple[str, ...], list[str]]) -> str:
-    """`module`: its name, the URLs that replace those of the commit, and the URLs of mirrors."""
+    """Return the metalink of a file of the newest commit; `HttpError` if it has none.
+
+    `module`: its name, the URLs that replace those of the commit, and the URLs of mirrors.
+    """
     name, urls, mirror_urls = module
     try:
         file = newest.find(path)

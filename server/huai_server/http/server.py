@@ -70,7 +70,7 @@ def serve_http(settings: ServeSettings, registry: Registry, on_start: OnStart) -
             _log.warning(
                 "git is not installed: git clone and git fetch get status 503; the rest is served"
             )
-        config = _config(settings, app)
+        config = _uvicorn_config(settings, app)
         if settings.access_log:
             _log_requests()
         started = partial(on_start, scheme, host, port)
@@ -83,7 +83,7 @@ def listen(settings: ServeSettings) -> socket.socket:
         return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
         reason = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(_show(settings.host, settings.port), reason or str(error)) from error
+        raise ListenError(_url_of(settings.host, settings.port), reason or str(error)) from error
 
 
 def _listen(settings: ServeSettings) -> socket.socket:
@@ -99,7 +99,7 @@ def _listen(settings: ServeSettings) -> socket.socket:
     return listener
 
 
-def _show(host: str, port: int) -> str:
+def _url_of(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -111,7 +111,7 @@ def _allow_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
+def _uvicorn_config(settings: ServeSettings, app: Application) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(
@@ -148,6 +148,7 @@ def _log_requests() -> None:
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
+    """Mask the tokens in a log record; return True, so that it is logged."""
     if isinstance(record.args, tuple):
         record.args = tuple(
             without_tokens(each) if isinstance(each, str) else each for each in record.args
@@ -182,11 +183,11 @@ class _Server(uvicorn.Server):
     def _listen_with_tls(self, sockets: Iterable[socket.socket]) -> None:
         if self._tls is None:
             return
-        listeners = [TlsListener(self._tls, each, self._connection) for each in sockets]
+        listeners = [TlsListener(self._tls, each, self._make_connection) for each in sockets]
         work = [self._tls.follow(), *(each.run() for each in listeners)]
         self._tls_tasks = [asyncio.ensure_future(each) for each in work]
 
-    def _connection(self) -> Connection:
+    def _make_connection(self) -> Connection:
         kind = cast("type[Connection]", self.config.http_protocol_class)
         return kind(self.config, self.server_state, self.lifespan.state)
 

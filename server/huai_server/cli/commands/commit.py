@@ -100,6 +100,7 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
 
 
 def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
+    """Commit one module; print the commit at once, and then what followed it."""
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:

@@ -15,7 +15,7 @@ from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import (
-    comment,
+    key_comment,
     key_values,
     show_examined,
     show_keys,
@@ -111,7 +111,7 @@ def new(root: Path, path: Path, console: Console) -> None:
     [signing]: from the next commit on, all modules are signed.
     """
     path = path.absolute()
-    public = keys.make_key(path, comment())
+    public = keys.make_key(path, key_comment())
     console.event("key", path=str(path), version=0, signs=False, **key_values(public))
     console.result(f"{path}: a new key, {key_values(public)['fingerprint']}")
     console.result(f"write into {config_path(root)}, then commit:")
@@ -169,7 +169,7 @@ def rotate(root: Path, to: Path | None, keep: bool, console: Console) -> None:
     new one. Those that were offline for long follow each step.
     """
     signing = signing_of(root)
-    new_keys = keys.rotate(root, signing, comment(), to=to and to.absolute(), keep=keep)
+    new_keys = keys.rotate(root, signing, key_comment(), to=to and to.absolute(), keep=keep)
     show_keys(console, signing.key, new_keys)
 
 

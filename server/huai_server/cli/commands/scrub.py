@@ -91,6 +91,7 @@ def _scrub(
     full: bool,
     scheduled: bool,
 ) -> ScrubResult:
+    """Scrub one module, and print the result; unless `scheduled`, warn that no file is due."""
     started = time.monotonic()
     result = modules.scrub(root, name, limits, full=full)
     spent = time.monotonic() - started

@@ -92,6 +92,7 @@ class Body:
         raise ClientGoneError("the client closed the connection")
 
     async def _read(self) -> AsyncIterator[bytes]:
+        """Yield the inflated parts of the body, within its limits of bytes and time."""
         began, received = asyncio.get_running_loop().time(), 0
         try:
             more = True

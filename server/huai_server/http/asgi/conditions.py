@@ -29,7 +29,7 @@ def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
     """Return the status that the conditions of a GET lead to; None to serve it (section 13.2.2)."""
     match, since = headers.get("if-match"), headers.get("if-unmodified-since")
     if match is not None:
-        if not _names(match, validators.etag):
+        if not _names_strongly(match, validators.etag):
             return FAILED
     elif since is not None and not _is_unmodified(since, validators.modified):
         return FAILED
@@ -65,7 +65,7 @@ def respond(
     return Response(body, status, headers=all_headers, media_type=media_type)
 
 
-def _names(header: str, etag: str) -> bool:
+def _names_strongly(header: str, etag: str) -> bool:
     """Compare an ETag strongly with a list."""
     offers = [offer.strip() for offer in header.split(",")]
     return etag in offers or "*" in offers

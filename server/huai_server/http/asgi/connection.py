@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
     _head_size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer for the head, before the first byte of it."""
+        """Count the connection, or drop it at a limit; start the timer of its first head."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
@@ -79,7 +79,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Begin a request, whose scope leads to this connection."""
         super().on_message_begin()
         self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
 
@@ -109,16 +109,16 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End a request: the server answers from now on."""
-        self.connection_limit.serve(self)
+        self.connection_limit.set_answered(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        self.connection_limit.wait(self)
+        """Mark the connection as waiting for the next request."""
+        self.connection_limit.set_waiting(self)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers."""
+        """Leave the limit, and stop the timers."""
         self.connection_limit.leave(self)
         self._stop_head_timer()
         if self._pause_timer is not None:

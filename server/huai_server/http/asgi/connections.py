@@ -125,11 +125,11 @@ class ConnectionLimit:
             del self._counts[address]
             self._logged.discard(address)
 
-    def wait(self, member: Member) -> None:
+    def set_waiting(self, member: Member) -> None:
         """Mark `member` as waiting for its client."""
         if member in self._members:
             self._waiting[member] = None
 
-    def serve(self, member: Member) -> None:
+    def set_answered(self, member: Member) -> None:
         """Mark `member` as being answered."""
         self._waiting.pop(member, None)

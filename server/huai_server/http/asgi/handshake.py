@@ -54,24 +54,25 @@ class TlsListener:
                     _log.warning("cannot accept a connection: %s", error.strerror)
                     await asyncio.sleep(_PAUSE_SECONDS)
                     continue
-                self._begin(client, str(peer[0]))
+                self._begin_handshake(client, str(peer[0]))
         finally:
             for task in self._running:
                 task.cancel()
 
-    def _begin(self, client: socket.socket, host: str) -> None:
+    def _begin_handshake(self, client: socket.socket, host: str) -> None:
+        """Count the client, or drop it at a limit; begin its handshake."""
         connection, handshake = self._make(), _Handshake()
         if not connection.connection_limit.join(handshake, host):
             client.close()
             return
         connection.handshake = handshake
-        task = asyncio.ensure_future(self._shake(client, connection))
+        task = asyncio.ensure_future(self._finish_handshake(client, connection))
         handshake.task = task
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: connection.connection_limit.leave(handshake))
 
-    async def _shake(self, client: socket.socket, connection: Connection) -> None:
+    async def _finish_handshake(self, client: socket.socket, connection: Connection) -> None:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,

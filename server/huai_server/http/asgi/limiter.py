@@ -58,7 +58,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, address: str = "") -> AsyncIterator[None]:
-        """Hold one slot; status 503 if the queue is full or the wait takes too long.
+        """Wait for a slot and hold it; status 503 if the queue is full or the wait takes too long.
 
         An empty `address` is unknown, and not limited.
         """
@@ -98,7 +98,7 @@ class Limiter:
     async def _wait(self, address: str) -> None:
         same = sum(waiter.address == address for waiter in self._waiters) if address else 0
         if len(self._waiters) >= self._queue or same >= self._queue_per_address:
-            raise _busy()
+            raise _busy_error()
         waiter = _Waiter(address, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
@@ -110,11 +110,11 @@ class Limiter:
             else:
                 self._waiters.remove(waiter)
             if isinstance(error, TimeoutError):
-                raise _busy() from None
+                raise _busy_error() from None
             raise
 
 
-def _busy() -> HttpError:
+def _busy_error() -> HttpError:
     return HttpError(503, "the server is busy", hint="try again later", headers=_RETRY_AFTER)
 
 
@@ -134,11 +134,12 @@ class Allowance:
         self._growth = growth
         self._most = most
         self._clock = clock
-        self._full: dict[str, float] = {}
+        self._full_at: dict[str, float] = {}
+        """The time at which the stock of each address is full again."""
 
     def check(self, address: str) -> None:
         """Raise status 503 for an address without stock; an unknown (empty) one is not limited."""
-        lacking = (self._full.get(address, 0.0) - self._clock()) * self._growth - self._stock
+        lacking = (self._full_at.get(address, 0.0) - self._clock()) * self._growth - self._stock
         if lacking >= 0:
             seconds = math.ceil(lacking / self._growth) + 1
             raise HttpError(
@@ -149,10 +150,10 @@ class Allowance:
             )
 
     def spend(self, address: str, seconds: float) -> None:
-        """Charge the seconds of one request."""
+        """Charge an address for a request, at most `most` seconds; an unknown one costs nothing."""
         if address:
             now = self._clock()
-            full = max(now, self._full.get(address, 0.0))
-            self._full[address] = full + min(seconds, self._most) / self._growth
-            if len(self._full) > _KEPT:
-                self._full = {each: at for each, at in self._full.items() if at > now}
+            full = max(now, self._full_at.get(address, 0.0))
+            self._full_at[address] = full + min(seconds, self._most) / self._growth
+            if len(self._full_at) > _KEPT:
+                self._full_at = {each: at for each, at in self._full_at.items() if at > now}

@@ -33,7 +33,7 @@ class TlsContext:
     def __init__(self, files: Tls) -> None:
         self._files = files
         self._stamps = _stamps(files)
-        self.context = _context(files)
+        self.context = _load_context(files)
 
     async def follow(self) -> None:
         """Read the files again whenever they change, until cancelled."""
@@ -43,7 +43,7 @@ class TlsContext:
             if stamps != self._stamps:
                 self._stamps = stamps
                 try:
-                    self.context = await in_thread(lambda: _context(self._files))
+                    self.context = await in_thread(lambda: _load_context(self._files))
                 except TlsError as error:
                     _log.error("the old certificate stays in use: %s", error.message)
                 else:
@@ -55,7 +55,7 @@ def _stamps(files: Tls) -> list[FileStamp]:
     return [file_stamp(Path(path)) for path in paths if path]
 
 
-def _context(files: Tls) -> ssl.SSLContext:
+def _load_context(files: Tls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -64,16 +64,17 @@ class ContentApp:
             _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name, path = _target(scope["raw_path"])
+        name, path = _module_and_path(scope["raw_path"])
         self._access.repository(scope, name)
-        files = self._files(name)
+        files = self._files_of(name)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
         address = client_address(scope, self._address_of)
         async with self._limiter.slot(address), self._opened(files, path) as file:
             await answer(file, _headers(scope))(scope, receive, send)
 
-    def _files(self, name: str) -> CommittedFiles:
+    def _files_of(self, name: str) -> CommittedFiles:
+        """Return the files of a module, cached until its settings change; `HttpError` 404."""
         content = self._registry.served().contents.get(name)
         if content is None:
             self._files_by_module.pop(name, None)
@@ -96,7 +97,7 @@ class ContentApp:
             yield await in_thread(opened, self._pool)
 
 
-def _target(raw: bytes) -> tuple[str, bytes]:
+def _module_and_path(raw: bytes) -> tuple[str, bytes]:
     """Return the module and the path of a request; an escaped slash separates nothing."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")]
     if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):

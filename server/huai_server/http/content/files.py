@@ -62,17 +62,17 @@ class CommittedFiles:
         try:
             path = rel_path(raw)
         except FormatError:
-            raise _absent() from None
+            raise _absent_error() from None
         entry = self._look_up(path)
         if entry is None or (self._content.large_only and not self._is_open(entry)):
-            raise _absent()
+            raise _absent_error()
         handle = self._open(path)
         try:
             return self._as_committed(entry, handle)
         except BaseException as error:
             os.close(handle)
             if isinstance(error, FileChangedError):
-                raise _changed() from None
+                raise _changed_error() from None
             raise
 
     def _look_up(self, path: RelPath) -> File | None:
@@ -81,7 +81,7 @@ class CommittedFiles:
         except HuaiError as error:
             # The message holds paths of this machine, so only the log gets it.
             _log.warning("%s: %s", self._name, error.message)
-            raise _unreadable("the module's metadata cannot be read") from None
+            raise _unreadable_error("the module's metadata cannot be read") from None
         return committed and committed.file
 
     def _is_open(self, entry: File) -> bool:
@@ -105,17 +105,18 @@ class CommittedFiles:
             raise HttpError(403, "the server is not allowed to read this file") from None
         except OSError as error:
             _log.warning("%s: %s: %s", self._name, show(path), error.strerror)
-            raise _unreadable("the file cannot be read") from None
+            raise _unreadable_error("the file cannot be read") from None
         if handle is None:
-            raise _changed()
+            raise _changed_error()
         return handle
 
     def _as_committed(self, entry: File, handle: int) -> OpenFile:
+        """Return the open file; `HttpError` if it differs from `entry` and is not volatile."""
         status = os.fstat(handle)
         size, mtime = status.st_size, status.st_mtime_ns
         is_entry = (size, mtime) == (entry.size, entry.mtime)
         if not is_entry and not self._content.is_volatile(entry.path):
-            raise _changed()
+            raise _changed_error()
         digest = entry.digest.hex() if is_entry and entry.digest else None
         etag = digest or f"{size:x}-{mtime:x}-{status.st_ino:x}"
         beginning = os.pread(handle, size, 0) if size <= _SMALL_BYTES else b""
@@ -125,14 +126,14 @@ class CommittedFiles:
         return file
 
 
-def _absent() -> HttpError:
+def _absent_error() -> HttpError:
     return HttpError(404, "the newest commit names no such file", hint="percent-encode its bytes")
 
 
-def _changed() -> HttpError:
+def _changed_error() -> HttpError:
     hint = "fetch the next commit, which has the present state"
     return HttpError(410, "the file was changed or removed since the newest commit", hint=hint)
 
 
-def _unreadable(message: str) -> HttpError:
+def _unreadable_error(message: str) -> HttpError:
     return HttpError(500, message, hint="see the server's log")

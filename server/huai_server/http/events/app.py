@@ -56,7 +56,7 @@ class EventsApp:
         self._timeout = settings.timeout
         self._address_of = address_of(settings.proxies)
         per_address = settings.max_connections_per_address
-        self._places = Limiter(settings.max_subscribers, 0, 0, per_address=per_address)
+        self._slots = Limiter(settings.max_subscribers, 0, 0, per_address=per_address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a subscriber."""
@@ -73,7 +73,7 @@ class EventsApp:
         number, credentials = self._last_seen(scope["headers"]), credentials_of(scope)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
-        async with self._places.slot(client_address(scope, self._address_of)):
+        async with self._slots.slot(client_address(scope, self._address_of)):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             if scope["method"] == "GET" and not self._news.stopped:
                 scope["extensions"][EXTENSION].stay()
@@ -81,10 +81,11 @@ class EventsApp:
                 scope["headers"].clear()
                 scope["query_string"] = scope["raw_path"] = b""
                 sending = self._send_events(send, credentials, modules, number)
-                await self._joined(sending, body)
+                await self._send_until_gone(sending, body)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _joined(self, sending: Coroutine[Any, Any, None], body: Body) -> None:
+    async def _send_until_gone(self, sending: Coroutine[Any, Any, None], body: Body) -> None:
+        """Run `sending` until the client has gone, as a subscriber to the news."""
         try:
             await self._news.join()
             await race(sending, body.wait_for_disconnect())
@@ -96,20 +97,20 @@ class EventsApp:
         self, send: Send, credentials: Credentials, modules: frozenset[str] | None, number: int
     ) -> None:
         """Send missed and new events until the server stops."""
-        await _send(send, b"retry: %d\n\n" % _RETRY_MILLISECONDS)
+        await _send_piece(send, b"retry: %d\n\n" % _RETRY_MILLISECONDS)
         clock = asyncio.get_running_loop().time
         due = clock() + _pause()
         while not self._news.stopped:
             # Not the number of the last event: its module may have been removed.
             events, number = self._news.after(number), self._news.number
             for piece in _pieces(events, modules, self._access.seen_by(credentials)):
-                await _send(send, piece)
+                await _send_piece(send, piece)
                 due = clock() + _pause()
             if self._news.number == number:
                 await self._news.wait(max(0.0, due - clock()))
                 # Also while all news is about modules of other subscribers.
                 if clock() >= due and not self._news.stopped:
-                    await _send(send, _HEARTBEAT)
+                    await _send_piece(send, _HEARTBEAT)
                     due = clock() + _pause()
 
     def _last_seen(self, headers: Iterable[tuple[bytes, bytes]]) -> int:
@@ -140,6 +141,7 @@ def _pause() -> float:
 def _pieces(
     events: Iterable[Event], modules: frozenset[str] | None, visible: Container[str]
 ) -> Iterable[bytes]:
+    """Yield the texts of requested events that the client may see, joined to pieces."""
     buffer = bytearray()
     for event in events:
         if event.module in visible and (modules is None or event.module in modules):
@@ -151,5 +153,5 @@ def _pieces(
         yield bytes(buffer)
 
 
-async def _send(send: Send, data: bytes) -> None:
+async def _send_piece(send: Send, data: bytes) -> None:
     await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -69,11 +69,11 @@ class News:
         self.stopped = False
 
     async def join(self) -> None:
-        """Poll as long as there is a subscriber; returns when the first poll is over."""
+        """Add a subscriber, for whom branches are polled; returns when the first poll is over."""
         self._subscribers += 1
         if self._polling is None:
             self._has_polled.clear()
-            self._polling = asyncio.ensure_future(self._poll_on())
+            self._polling = asyncio.ensure_future(self._poll_repeatedly())
         await self._has_polled.wait()
 
     def leave(self) -> None:
@@ -110,7 +110,7 @@ class News:
         for turn in self._waiting:
             _end(turn)
 
-    async def _poll_on(self) -> None:
+    async def _poll_repeatedly(self) -> None:
         while self._subscribers and not self.stopped:
             before = self.number
             try:
@@ -132,6 +132,7 @@ class News:
             await asyncio.sleep(0)
 
     async def _poll(self) -> None:
+        """Add an event for each newest commit that has none; remove those of removed modules."""
         served = self._registry.served()
         modules = {**served.modules, **served.private}
         for name in self._reported.keys() - modules.keys():
@@ -140,12 +141,13 @@ class News:
             reported = self._reported.get(name)
             if state is None or reported == (modules[name], state):
                 continue
-            head = await self._read(name, state)
+            head = await self._read_head(name, state)
             if head is not None and reported != (modules[name], head.commit):
                 self._reported[name] = modules[name], head.commit
-                self._add(name, head)
+                self._add_event(name, head)
 
-    async def _read(self, name: str, state: str) -> Head | None:
+    async def _read_head(self, name: str, state: str) -> Head | None:
+        """Return the newest commit; None for an error, which is logged once for each state."""
         try:
             head = await self._heads.read(name)
         except HuaiError as error:
@@ -156,7 +158,7 @@ class News:
         self._problems.pop(name, None)
         return head
 
-    def _add(self, name: str, head: Head) -> None:
+    def _add_event(self, name: str, head: Head) -> None:
         self.number = max(self.number + 1, time.monotonic_ns() // 1_000_000)
         data = {
             "module": name,

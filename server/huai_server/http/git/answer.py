@@ -59,14 +59,14 @@ class _Response:
                 await self._out.send_all(gathered)
             return
         await self._out.piece(gathered)
-        while piece := await self._next():
+        while piece := await self._next_piece():
             await self._out.piece(piece)
         await self._check_end(b"")
         await self._out.end()
 
     async def _gather(self) -> tuple[bytes, bool]:
         """Return the first part of the response, and True if that is all of it."""
-        gathered = bytearray(await self._next())
+        gathered = bytearray(await self._next_piece())
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
                 while len(gathered) < _GATHER_BYTES:
@@ -76,7 +76,7 @@ class _Response:
                     gathered += piece
         return bytes(gathered), False
 
-    async def _next(self) -> bytes:
+    async def _next_piece(self) -> bytes:
         try:
             async with asyncio.timeout(self._patience):
                 return await self._child.read()

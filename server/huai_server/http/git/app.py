@@ -66,7 +66,7 @@ class GitApp:
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
         # Separate slots: a request for refs must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
-        self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
+        self._handlers = {_ADVERT: self._send_advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -75,7 +75,7 @@ class GitApp:
         try:
             handle = self._handler(operation)
             if handle is None:
-                raise _unknown(name, operation)
+                raise _unknown_error(name, operation)
             repository = self._access.repository(scope, name)
             if not repository.exists():
                 raise HttpError(404, "this module has no commit yet")
@@ -87,7 +87,7 @@ class GitApp:
         except asyncio.CancelledError:
             _log.warning("a response was cut off: the grace period at shutdown is over")
 
-    async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+    async def _send_advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         check_method(scope["method"], *READ_METHODS)
         if scope["query_string"] != _SERVICE_QUERY:
             _check_service(scope["query_string"])
@@ -96,14 +96,14 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        await race(self._list(call, None, scope, out), body.wait_for_disconnect())
+        await race(self._send_refs(call, None, scope, out), body.wait_for_disconnect())
 
     def _handler(self, operation: str) -> _Handler | None:
         if is_static(operation):
-            return partial(self._static, operation)
+            return partial(self._send_static_file, operation)
         return self._handlers.get(operation)
 
-    async def _static(
+    async def _send_static_file(
         self, place: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
         check_method(scope["method"], *READ_METHODS)
@@ -128,16 +128,16 @@ class GitApp:
         version = protocol_version(scope["headers"])
         call = Call(repository, version, advert=False)
         is_listing = version == 2 and body.complete and body.head.startswith(_LISTINGS)
-        run = self._list if is_listing else self._transfer
+        run = self._send_refs if is_listing else self._send_pack
         out = Responder(send, _RESULT_TYPE, b"")
         await race(run(call, body, scope, out), body.wait_for_disconnect())
 
-    async def _list(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
+    async def _send_refs(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
         """Send refs, which costs little."""
         async with self._listings.slot(client_address(scope, self._address_of)):
             await answer(self._git, call, body, out)
 
-    async def _transfer(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
+    async def _send_pack(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
         """Send a pack, if the address has seconds left."""
         address = client_address(scope, self._address_of)
         self._allowance.check(address)
@@ -177,26 +177,26 @@ def _check_service(query: bytes) -> None:
     if services == [_SERVICE]:
         return
     if services == ["git-receive-pack"]:
-        raise _read_only()
+        raise _read_only_error()
     if not services:
-        raise _dumb()
+        raise _dumb_error()
     raise HttpError(403, "this git service is not offered", hint="only git-upload-pack is served")
 
 
-def _unknown(name: str, operation: str) -> HttpError:
+def _unknown_error(name: str, operation: str) -> HttpError:
     """Return the error for an unknown address, with a hint for the person who typed it."""
     if not name or not operation:
         return HttpError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
     if operation == "git-receive-pack":
-        return _read_only()
+        return _read_only_error()
     if operation.startswith(_DUMB):
-        return _dumb()
+        return _dumb_error()
     return HttpError(404, "there is nothing at this address")
 
 
-def _read_only() -> HttpError:
+def _read_only_error() -> HttpError:
     return HttpError(403, "metadata repositories cannot be pushed to")
 
 
-def _dumb() -> HttpError:
+def _dumb_error() -> HttpError:
     return HttpError(403, "the dumb HTTP protocol is not served", hint="use git 1.6.6 or newer")

@@ -31,7 +31,7 @@ class Sources(NamedTuple):
     connections: ConnectionLimit
 
 
-class Module(NamedTuple):
+class ModuleNumbers(NamedTuple):
     """The state of a module."""
 
     head: Head | None
@@ -61,7 +61,7 @@ _OF_HEADS: tuple[tuple[str, str, Callable[[Head], int | None]], ...] = (
         lambda head: head.valid_until or None,
     ),
 )
-_OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
+_OF_MODULES: tuple[tuple[str, str, Callable[[ModuleNumbers], int | None]], ...] = (
     ("module_readable", "0: its metadata cannot be read.", lambda module: module.readable),
     (
         "module_damaged_files",
@@ -84,7 +84,7 @@ _OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
 class ServerCollector(Collector):
     """A collector of the numbers of one moment."""
 
-    def __init__(self, sources: Sources, modules: Mapping[str, Module]) -> None:
+    def __init__(self, sources: Sources, modules: Mapping[str, ModuleNumbers]) -> None:
         self._sources = sources
         self._modules = modules
 
@@ -146,7 +146,7 @@ def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus: as its text, or as OpenMetrics."""
         modules = {
-            name: await _module(heads, facts, name)
+            name: await _read_numbers(heads, facts, name)
             for name in sorted(access.modules(request.scope, "metrics"))
         }
         registry = CollectorRegistry()
@@ -163,11 +163,11 @@ def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -
 _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 
-async def _module(heads: Heads, facts: ModuleFacts, name: str) -> Module:
+async def _read_numbers(heads: Heads, facts: ModuleFacts, name: str) -> ModuleNumbers:
     damaged, clients = heads.damaged(name), facts.fallback_clients(name)
     try:
         head = await heads.read(name)
     except HuaiError:
-        return Module(None, readable=False, damaged=damaged, fallback_clients=clients)
+        return ModuleNumbers(None, readable=False, damaged=damaged, fallback_clients=clients)
     undigested = await facts.undigested(name, head) if head else None
-    return Module(head, True, damaged, undigested, clients)  # noqa: FBT003
+    return ModuleNumbers(head, True, damaged, undigested, clients)  # noqa: FBT003

@@ -32,9 +32,9 @@ class Traffic:
         self.running: Counter[str] = Counter()
         """Responses in progress, by kind."""
 
-    def watch(self, path: str, send: Send) -> "Watched":
+    def counted_send(self, path: str, send: Send) -> "CountedSend":
         """Return a counting `send` for a request for `path`; the caller must `end` it."""
-        return Watched(self, kind_of(path), send)
+        return CountedSend(self, kind_of(path), send)
 
 
 def kind_of(path: str) -> str:
@@ -42,7 +42,7 @@ def kind_of(path: str) -> str:
     return next((kind for prefix, kind in _PREFIXES if path.startswith(prefix)), _PAGE)
 
 
-class Watched:
+class CountedSend:
     """The `send` of one request, with its counters."""
 
     __slots__ = ("_kind", "_send", "_traffic")

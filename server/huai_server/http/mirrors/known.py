@@ -73,7 +73,7 @@ class KnownMirrors:
         self.commits = KnownCommits()
 
     async def states(self, module: str, repository: Path) -> tuple[MirrorState, ...]:
-        """Return the mirrors of a module, the freshest first; `HuaiError` if unreadable."""
+        """Return the states of a module's mirrors, the freshest first; `HuaiError` for damage."""
         mirrors = self._registry.served().mirrors
         if not mirrors.allowed:
             return ()

@@ -70,7 +70,7 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
     async def attestations(name: str, request: Request) -> Response:
         """Accept a downstream's attestation: signed by an allowed key, fresh, and true."""
         repository = access.repository(request.scope, name)
-        text = await _body(request)
+        text = await _read_body(request)
         try:
             signed = SignedAttestation.decode(text)
         except FormatError as error:
@@ -107,6 +107,7 @@ class _Received(NamedTuple):
 def _store(
     received: _Received, repository: "Path", mirrors: "Mirrors", commits: KnownCommits
 ) -> None:
+    """Check an attestation against the kept commits, and record it; raises `RefusedError`."""
     committed, now = commits.read(repository), int(time.time())
     allowed = mirrors.allowed[received.downstream]
     tolerance = seconds(mirrors.settings.clock_tolerance)
@@ -116,7 +117,7 @@ def _store(
     write_holding(place, next_holding(before, received.signed, received.text, committed, now))
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):

@@ -74,7 +74,7 @@ class _Reports:
         return results
 
     async def states(self, request: Request, name: str) -> tuple[MirrorState, ...]:
-        """Return the mirrors of a module that the client may see."""
+        """Return the states of the mirrors of a module that the client may see."""
         return await self._known_mirrors.states(name, self._access.repository(request.scope, name))
 
     async def held_modules(self, request: Request, mirror: str) -> list[HeldModule]:

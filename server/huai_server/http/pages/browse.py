@@ -89,6 +89,7 @@ class Location(NamedTuple):
 
 
 def _directory_or_file(opened: Opened, path: RelPath, start: int) -> dict[str, object]:
+    """Return a leaf, or a part of a directory, as the template needs it; status 404."""
     entry = opened.snapshot.leaf(path) if path else None
     if entry is not None:
         return {"entry": entry}

@@ -66,13 +66,13 @@ class Differences(NamedTuple):
 
 def open_commit(repository: Path, name: str) -> Opened:
     """Open the commit with this serial or beginning of an id; 404 if it is not kept."""
-    head = next((each for each in newest_commits(repository, KEPT) if _is(each, name)), None)
+    head = next((each for each in newest_commits(repository, KEPT) if _is_named(each, name)), None)
     if head is None:
         raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
     return Opened(head, Repository(repository).snapshot(head)[1])
 
 
-def _is(head: Head, name: str) -> bool:
+def _is_named(head: Head, name: str) -> bool:
     is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
     return str(head.info.serial) == name or is_id
 
@@ -107,11 +107,11 @@ def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
     end = time.monotonic() + _SEARCH_SECONDS
     hits: list[tuple[RelPath, bool]] = []
     for listing in with_pauses(opened.snapshot.subtree(path)):
-        if needle in _compared(listing.path, by_path=by_path):
+        if needle in _searched_text(listing.path, by_path=by_path):
             hits.append((listing.path, True))
         for name in _names_with(listing.leaves, name_needle):
             child = join(listing.path, name)
-            if needle in _compared(child, by_path=by_path):
+            if needle in _searched_text(child, by_path=by_path):
                 hits.append((child, False))
             if len(hits) >= ROWS or time.monotonic() > end:
                 break
@@ -147,7 +147,7 @@ def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
         at = lowered.find(needle, end + 1)
 
 
-def _compared(path: bytes, *, by_path: bool) -> bytes:
+def _searched_text(path: bytes, *, by_path: bool) -> bytes:
     return (path if by_path else basename(path)).lower()
 
 

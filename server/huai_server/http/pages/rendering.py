@@ -94,7 +94,7 @@ class Page:
         self._clock = clock
         language = request.query_params.get("lang")
         self._explicit = language if language in LANGUAGES else None
-        tag = self._explicit or preferred(request.headers.get("accept-language"))
+        tag = self._explicit or preferred_language(request.headers.get("accept-language"))
         self.words = load_words(__package__, tag)
         # The raw path: an escaped slash separates nothing for a browser either.
         self._place = request.scope["raw_path"].decode("latin-1").lstrip("/")
@@ -160,7 +160,7 @@ class Page:
         return f"{self._base}pages/{name}?v={ASSETS[name].version}"
 
 
-def preferred(header: str | None) -> str:
+def preferred_language(header: str | None) -> str:
     """Return the language that an Accept-Language header prefers (RFC 9110, section 12.5.4)."""
     best, most = ENGLISH, 0.0
     for tag, weight in weights(header or ""):

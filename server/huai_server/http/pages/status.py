@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 120, 24
 _MARGIN = 2
 
 
-def line(times: Sequence[int], values: Sequence[int]) -> str:
+def polyline(times: Sequence[int], values: Sequence[int]) -> str:
     """Return the `points` of an SVG polyline; values oldest first, empty for less than two."""
     if len(values) < 2:
         return ""
@@ -69,7 +69,7 @@ class ModuleRow(NamedTuple):
     commits: tuple[Head, ...] = ()
     """The newest commits, newest first."""
     growth: str = ""
-    """The size over these commits, as points of a line."""
+    """The size over these commits, as points of a polyline."""
     problem: bool = False
     damaged: int = 0
     """Files that the last scrub found damaged."""
@@ -141,7 +141,7 @@ async def _row(name: str, repository: Path, recent: Recent, now: Now) -> ModuleR
     return ModuleRow(
         name,
         commits,
-        line([each.time for each in oldest_first], sizes),
+        polyline([each.time for each in oldest_first], sizes),
         damaged=now.heads.damaged(name),
         undigested=undigested or 0,
         fallback_clients=now.facts.fallback_clients(name) or 0,

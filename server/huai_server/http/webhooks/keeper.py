@@ -49,7 +49,7 @@ class WebHooks:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook")
 
     async def run(self) -> None:
-        """Notify hooks of commits until the server stops."""
+        """Notify hooks of commits until the server stops; returns when all attempts have ended."""
         while not self._news.stopped:
             webhooks = self._registry.served().webhooks
             self._follow_hooks({(name, hook.url): hook for name, hook in webhooks})
@@ -58,6 +58,7 @@ class WebHooks:
         self._pool.shutdown()
 
     def _follow_hooks(self, hooks: _Hooks) -> None:
+        """Start a task for each new hook, and cancel those of changed and removed ones."""
         for key, (hook, task) in list(self._tasks.items()):
             if hooks.get(key) != hook or task.done():
                 task.cancel()

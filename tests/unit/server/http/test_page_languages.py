@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_program.words import LANGUAGES, load_words
-from huai_server.http.pages.rendering import preferred
+from huai_server.http.pages.rendering import preferred_language
 
 PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"
 SAID = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")
@@ -59,4 +59,4 @@ def test_the_language_that_a_browser_wants_most(subtests: pytest.Subtests) -> No
         ("zh" * 10_000, "en"),
     ]:
         with subtests.test(header=header, tag=tag):
-            assert preferred(header) == tag
+            assert preferred_language(header) == tag

@@ -60,4 +60,4 @@ def test_addresses_with_a_full_stock_are_forgotten(monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         allowance.spend(HERE, 10)
     assert is_refused(allowance, HERE)
-    assert [*vars(allowance)["_full"]] == [HERE]
+    assert [*vars(allowance)["_full_at"]] == [HERE]
