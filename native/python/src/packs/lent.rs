@@ -16,29 +16,49 @@ use super::read::{Packs, parse_oid};
 /// One object in so many is asked of Python, which looks for signals and at its deadline then.
 const ASKED_EVERY: u32 = 64;
 
-/// Whatever has `read(oid, kind)`.  Its exceptions come through unchanged.
-///
-/// What its `packs` hold, if it has any, is read from there without Python.
-pub(crate) struct Reader {
-    lent: Py<PyAny>,
+/// A store of objects in Python, and its `packs`, if any, which are read without Python.
+pub(super) struct LentObjects {
+    objects: Py<PyAny>,
     packs: Option<Py<Packs>>,
+}
+
+impl LentObjects {
+    pub(super) fn new(objects: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let packs = objects.getattr_opt(intern!(objects.py(), "packs"))?;
+        Ok(Self {
+            objects: objects.clone().unbind(),
+            packs: packs.and_then(|it| it.cast_into().ok()).map(Bound::unbind),
+        })
+    }
+
+    pub(super) fn packs(&self) -> Option<&Packs> {
+        self.packs.as_ref().map(Py::get)
+    }
+
+    /// Call Python, which judges missing and damaged objects; its exceptions come through unchanged.
+    pub(super) fn ask<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
+        let outcome = Python::attach(|py| work(self.objects.bind(py)));
+        outcome.map_err(|raised| Error::Lent(Box::new(raised)))
+    }
+}
+
+/// A reader by a Python object with `read(oid, kind)`.
+pub(crate) struct Reader {
+    lent: LentObjects,
     reads: AtomicU32,
 }
 
 impl Reader {
     pub(crate) fn new(py: Python<'_>, lent: Py<PyAny>) -> PyResult<Self> {
-        let packs = lent.bind(py).getattr_opt(intern!(py, "packs"))?;
-        let packs = packs.and_then(|packs| packs.cast_into().ok());
         Ok(Self {
-            lent,
-            packs: packs.map(Bound::unbind),
+            lent: LentObjects::new(lent.bind(py))?,
             reads: AtomicU32::new(0),
         })
     }
 
-    /// Without Python; `None` for all that it has to judge: what is not here, or not as it should.
-    fn unasked(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
-        let packs = self.packs.as_ref()?.get();
+    /// Read an object from the packs; `None` if it is missing or damaged, or it is Python's turn.
+    fn read_packed(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
+        let packs = self.lent.packs()?;
         if self.reads.fetch_add(1, Ordering::Relaxed) % ASKED_EVERY == 0 {
             return None;
         }
@@ -48,16 +68,14 @@ impl Reader {
 
 impl ObjectReader for Reader {
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
-        if let Some(content) = self.unasked(oid, kind) {
+        if let Some(content) = self.read_packed(oid, kind) {
             return Ok(content);
         }
-        let read = |py: Python<'_>| {
-            let oid = PyBytes::new(py, oid.as_bytes());
-            let lent = self.lent.bind(py);
-            let data = lent.call_method1(intern!(py, "read"), (oid, kind.name()))?;
+        self.lent.ask(|objects| {
+            let oid = PyBytes::new(objects.py(), oid.as_bytes());
+            let data = objects.call_method1(intern!(objects.py(), "read"), (oid, kind.name()))?;
             Ok(data.cast::<PyBytes>()?.as_bytes().to_vec())
-        };
-        Python::attach(read).map_err(|error: PyErr| Error::Lent(Box::new(error)))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use huai_git::budget::Budget;
 use huai_git::connected;
-use huai_git::error::{Error, Result};
+use huai_git::error::Result;
 use huai_git::object::{Kind, Object};
 use huai_git::oid::Oid;
 use huai_git::resolve::{LocalObjects, Room};
@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
-use super::read::{Packs, parse_oid};
+use super::lent::LentObjects;
+use super::read::parse_oid;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait_checking;
 
@@ -42,7 +43,7 @@ pub(crate) fn install_pack<'py>(
     let target = target.transpose()?;
     let (held, naming) = room;
     let room = Room { held, naming };
-    let mut objects = Lent::new(objects)?;
+    let mut objects = LentObjects::new(objects)?;
     let (installed, spent) = spending(py, check, work, |budget| {
         received::install(folder, name, target.as_ref(), &mut objects, room, budget)
     })?;
@@ -62,7 +63,7 @@ pub(crate) fn check_connected(
     work: u64,
 ) -> PyResult<u64> {
     let (tree, complete) = (parse_oid(target)?, parse_oids(&complete)?);
-    let mut objects = Lent::new(objects)?;
+    let mut objects = LentObjects::new(objects)?;
     let ((), spent) = spending(py, check, work, |budget| {
         connected::check_connected(tree, &complete, &mut objects, budget)
     })?;
@@ -73,7 +74,7 @@ fn parse_oids(oids: &[PyBackedBytes]) -> PyResult<Vec<Oid>> {
     oids.iter().map(|oid| parse_oid(oid)).collect()
 }
 
-/// Return the result of a call, and how much of `work` was done.
+/// Return the result of a call, and how much of `work` it spent; `check` is called now and then.
 fn spending<T: Send>(
     py: Python<'_>,
     check: &Bound<'_, PyAny>,
@@ -89,33 +90,10 @@ fn spending<T: Send>(
     Ok((outcome.map_err(refuse)?, work.saturating_sub(left)))
 }
 
-/// A Python object with `find(oid)` and `in`.  Its exceptions come through unchanged.
-///
-/// What its `packs` hold, if it has any, is found there without Python.
-struct Lent {
-    packs: Option<Py<Packs>>,
-    objects: Py<PyAny>,
-}
-
-impl Lent {
-    fn new(objects: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let packs = objects.getattr_opt(intern!(objects.py(), "packs"))?;
-        Ok(Self {
-            packs: packs.and_then(|it| it.cast_into().ok()).map(Bound::unbind),
-            objects: objects.clone().unbind(),
-        })
-    }
-
-    /// Call Python, which judges objects that are missing or damaged.
-    fn ask<T>(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
-        let outcome = Python::attach(|py| question(self.objects.bind(py)));
-        outcome.map_err(|raised| Error::Lent(Box::new(raised)))
-    }
-}
-
-impl LocalObjects for Lent {
+/// Objects by a Python object with `find(oid)` and `in`.
+impl LocalObjects for LentObjects {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
-        let packed = self.packs.as_ref().and_then(|it| it.get().object(oid));
+        let packed = self.packs().and_then(|packs| packs.object(oid));
         if let Some(object) = packed {
             return Ok(Some(Object::clone(&object)));
         }
@@ -134,16 +112,15 @@ impl LocalObjects for Lent {
     }
 
     fn has(&mut self, oid: &Oid) -> Result<bool> {
-        let is_packed = self.packs.as_ref().is_some_and(|it| it.get().has(oid));
-        if is_packed {
+        if self.packs().is_some_and(|packs| packs.has(oid)) {
             return Ok(true);
         }
         self.ask(|objects| objects.contains(PyBytes::new(objects.py(), oid.as_bytes())))
     }
 }
 
-impl PackedObjects for Lent {
+impl PackedObjects for LentObjects {
     fn chain(&mut self, oid: &Oid) -> Option<Chain> {
-        self.packs.as_ref()?.get().chain(oid)
+        self.packs()?.chain(oid)
     }
 }
