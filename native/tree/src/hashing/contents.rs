@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use huai_format::block_index::{BlockIndex, block_size, may_have_index};
@@ -16,6 +16,7 @@ use huai_sys::error::{Errno, Result};
 use huai_sys::handle::{LastDirectory, Root};
 use huai_sys::regular::open_as_seen;
 use huai_sys::stop::Stop;
+use huai_sys::workers;
 
 use super::hash::{self, Blake3Digest, Reader};
 use crate::scan::directory::identity;
@@ -74,7 +75,7 @@ impl Contents {
         })
     }
 
-    /// Hash files and return their results; empty after a stop.
+    /// Hash files and return their results; fewer after a stop.
     pub fn hash_files(&self, wanted: &[HashRequest<'_>], stop: &Stop) -> Vec<HashOutcome> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -86,22 +87,12 @@ impl Contents {
                 let Some(file) = wanted.get(number).filter(|_| !stop.is_set()) else {
                     return outcomes;
                 };
-                let outcome = self.find_out_one(file, &mut last, &mut reader, stop);
+                let outcome = self.hash_small(file, &mut last, &mut reader, stop);
                 outcomes.push((number, outcome.unwrap_or_else(HashOutcome::Failed)));
             }
         };
-        let mut all = thread::scope(|scope| {
-            let spawn = |_| Builder::new().spawn_scoped(scope, work).ok();
-            // Fewer threads are enough.
-            let workers = self.threads.min(wanted.len());
-            let workers: Vec<_> = (1..workers).map_while(spawn).collect();
-            let mut all = work();
-            for worker in workers {
-                let outcomes = worker.join();
-                all.extend(outcomes.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            all
-        });
+        let parts = workers::run(self.threads.min(wanted.len()), work);
+        let mut all: Vec<_> = parts.into_iter().flatten().collect();
         all.sort_unstable_by_key(|(number, _)| *number);
         all.into_iter().map(|(_, outcomes)| outcomes).collect()
     }
@@ -117,7 +108,7 @@ impl Contents {
         }
         let mut index = None;
         let mut last = LastDirectory::default();
-        let outcome = self.find_out_by(wanted, &mut last, |file, size| {
+        let outcome = self.hash_by(wanted, &mut last, |file, size| {
             if may_have_index(size) {
                 index = hash::index_blocks(file, size, block_size(size), self.threads, stop)?;
             }
@@ -126,7 +117,8 @@ impl Contents {
         (outcome.unwrap_or_else(HashOutcome::Failed), index)
     }
 
-    fn find_out_one<'a>(
+    /// Hash a small file.
+    fn hash_small<'a>(
         &self,
         wanted: &HashRequest<'a>,
         last: &mut LastDirectory<'a>,
@@ -136,14 +128,14 @@ impl Contents {
         if stop.is_late() {
             return Err(Errno::CANCELED);
         }
-        self.find_out_by(wanted, last, |file, size| {
+        self.hash_by(wanted, last, |file, size| {
             reader.hash(file, size, 1, stop).map(Some)
         })
     }
 
     /// Hash a file by `read`, which returns the digest of an open file of a size, or `None` for
-    /// another size.
-    fn find_out_by<'a>(
+    /// another size.  It is not read if its time of birth confirms the known digest.
+    fn hash_by<'a>(
         &self,
         wanted: &HashRequest<'a>,
         last: &mut LastDirectory<'a>,
@@ -177,7 +169,7 @@ impl Contents {
 }
 
 impl Contents {
-    /// Count the holes of a file; false if it has more than may still be hashed.
+    /// Count the holes of a file as hashed; false if it has more than may still be.
     ///
     /// Zeros take as long to hash as other bytes, but cost the writer nothing.
     fn spend_holes(&self, file: BorrowedFd<'_>, status: &Status) -> Outcome<bool> {
@@ -207,7 +199,7 @@ impl HashRequest<'_> {
     }
 }
 
-/// Wait until the next change will get another ctime than the last one.
+/// Wait until the next change of a file will get another ctime than `ctime`, its last one.
 pub(crate) fn wait_for_clock_tick(ctime: Time) {
     let then = UNIX_EPOCH.checked_add(Duration::new(
         u64::try_from(ctime.seconds).unwrap_or_default(),
