@@ -30,7 +30,7 @@ pub const BYTES_OF_BLOCK: usize = DIGEST_BYTES + CHECKSUM_BYTES;
 /// Return the block size of a file of `size` bytes.
 pub fn block_size(size: u64) -> u64 {
     let mut block = SMALLEST;
-    while count(size, block)
+    while count_blocks(size, block)
         > if block < USUAL {
             FEW
         } else {
@@ -49,10 +49,10 @@ pub fn may_have_index(size: u64) -> bool {
 
 /// Return the length in bytes of the index of a file of `size` bytes.
 pub fn length(size: u64) -> u64 {
-    count(size, block_size(size)).saturating_mul(BYTES_OF_BLOCK as u64)
+    count_blocks(size, block_size(size)).saturating_mul(BYTES_OF_BLOCK as u64)
 }
 
-fn count(size: u64, block: u64) -> u64 {
+fn count_blocks(size: u64, block: u64) -> u64 {
     size.div_ceil(block.max(1))
 }
 
@@ -135,7 +135,7 @@ pub struct BlockIndex {
 impl BlockIndex {
     /// Make the index of a file of `size` bytes; each block but the last has `block` bytes.
     pub fn new(size: u64, block: u64, blocks: Vec<Block>) -> Result<Self> {
-        if !may_have_index(size) || blocks.len() as u64 != count(size, block) {
+        if !may_have_index(size) || blocks.len() as u64 != count_blocks(size, block) {
             return Err(Error::new("the number of blocks does not match the file"));
         }
         Ok(Self {
@@ -157,7 +157,7 @@ impl BlockIndex {
     /// Decode `bytes` as the index of some file of `size` bytes, without proof.
     pub fn read(bytes: &[u8], size: u64) -> Result<Self> {
         let block = block_size(size);
-        let blocks = usize::try_from(count(size, block)).unwrap_or(usize::MAX);
+        let blocks = usize::try_from(count_blocks(size, block)).unwrap_or(usize::MAX);
         if blocks.checked_mul(BYTES_OF_BLOCK) != Some(bytes.len()) {
             return Err(Error::new("a block index of the wrong length"));
         }
@@ -172,37 +172,37 @@ impl BlockIndex {
         Self::new(size, block, read.collect())
     }
 
-    /// Return the bytes of the blocks that have to be transferred, judging by the indices.
-    pub fn unknown(&self, places: &[BlockSource]) -> u64 {
-        let unknown = self.numbers(places, |place| place == BlockSource::Unknown);
+    /// Return the number of bytes of the blocks that have to be transferred.
+    pub fn unknown_bytes(&self, sources: &[BlockSource]) -> u64 {
+        let unknown = self.numbers(sources, |source| source == BlockSource::Unknown);
         unknown.fold(0, |bytes: u64, number| {
             let range = self.range(number);
             bytes.saturating_add(range.end.saturating_sub(range.start))
         })
     }
 
-    /// Return the numbers of the blocks with such sources.
+    /// Return the numbers of the blocks for whose sources `is_such` is true.
     pub fn numbers(
         &self,
-        places: &[BlockSource],
+        sources: &[BlockSource],
         is_such: impl Fn(BlockSource) -> bool,
     ) -> impl Iterator<Item = usize> {
-        let numbered = places.iter().enumerate();
-        numbered.filter_map(move |(number, place)| is_such(*place).then_some(number))
+        let numbered = sources.iter().enumerate();
+        numbered.filter_map(move |(number, source)| is_such(*source).then_some(number))
     }
 
     /// Return the source of each block, given the index of the older version.
-    pub fn places(&self, other: Option<&Self>) -> Vec<BlockSource> {
-        let other = other.filter(|other| other.block == self.block);
-        let before = other.map_or(&[][..], Self::blocks);
+    pub fn sources(&self, older: Option<&Self>) -> Vec<BlockSource> {
+        let older = older.filter(|older| older.block == self.block);
+        let before = older.map_or(&[][..], Self::blocks);
         let zeros = zeros_at(0, self.block).checksum;
         let mut elsewhere = HashMap::new();
         for (number, block) in before.iter().enumerate() {
-            if other.is_some_and(|other| other.is_full(number)) {
+            if older.is_some_and(|older| older.is_full(number)) {
                 elsewhere.entry(block.checksum).or_insert(number);
             }
         }
-        let place = |(number, block): (usize, &Block)| {
+        let source = |(number, block): (usize, &Block)| {
             let former = before.get(number);
             if former.is_some_and(|former| former.value == block.value) {
                 BlockSource::Same
@@ -217,7 +217,7 @@ impl BlockIndex {
                 })
             }
         };
-        self.blocks.iter().enumerate().map(place).collect()
+        self.blocks.iter().enumerate().map(source).collect()
     }
 
     /// Return true unless block `number` is a shorter last one.
@@ -264,9 +264,9 @@ impl BlockIndex {
 /// Return the root of BLAKE3's tree over two or more subtrees, all but the last of equal size.
 pub fn merge(values: impl Iterator<Item = ChainingValue>) -> Option<Digest> {
     let mut stack: Vec<ChainingValue> = Vec::new();
-    for (count, value) in values.enumerate() {
+    for (count_blocks, value) in values.enumerate() {
         // Close a subtree only when another follows: the last one is below the root.
-        while stack.len() > count.count_ones() as usize {
+        while stack.len() > count_blocks.count_ones() as usize {
             let (right, left) = (stack.pop()?, stack.pop()?);
             stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));
         }

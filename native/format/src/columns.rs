@@ -97,6 +97,7 @@ impl Columns {
         self.entries = self.entries.saturating_add(1);
     }
 
+    /// Return the position of `owner` in `owners`, to which it is added if missing.
     fn number(&mut self, owner: &[u8]) -> u32 {
         if let Some(number) = self.numbers.get(owner) {
             return *number;

@@ -70,7 +70,8 @@ pub(crate) struct Cutter {
 }
 
 impl Cutter {
-    /// Add a unit that begins with the name `start`; that of a subdirectory ends with a slash.
+    /// Add a unit that begins with the name `start`; that of a subdirectory ends with a slash.  Writes
+    /// the piece before it if that is complete.
     pub(crate) fn add(
         &mut self,
         start: &[u8],
@@ -135,8 +136,8 @@ impl Cutter {
         Ok(items)
     }
 
-    /// End the piece before a unit if its name or the size of the piece requires it, unless two
-    /// pieces would get the same key.
+    /// Write the piece before a unit if the unit's name or the size of the piece requires it, unless
+    /// two pieces would get the same key.
     fn cut_before(
         &mut self,
         start: &[u8],
@@ -162,7 +163,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Keep a complete piece; the next unit begins another one.
+    /// Keep a complete piece after writing the one before; the next unit begins another one.
     pub(crate) fn keep(
         &mut self,
         key: Key,
@@ -180,6 +181,7 @@ impl Cutter {
         Ok(())
     }
 
+    /// Write the current piece, unless it was kept.
     fn flush(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
         if std::mem::take(&mut self.is_kept) {
             return Ok(());

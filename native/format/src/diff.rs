@@ -45,9 +45,11 @@ pub struct Comparison<R> {
 #[derive(Debug)]
 enum Alone {
     /// They are still being collected.
-    Found,
-    Arrived,
-    Left,
+    Collected,
+    /// The new ones are reported.
+    Added,
+    /// The removed ones are reported.
+    Removed,
     Done,
 }
 
@@ -87,7 +89,7 @@ impl<R: ObjectReader> Comparison<R> {
             listings: None,
             gone: Vec::new(),
             added: Vec::new(),
-            alone: Alone::Found,
+            alone: Alone::Collected,
             moves: Moves::default(),
         }
     }
@@ -117,6 +119,7 @@ impl<R: ObjectReader> Comparison<R> {
         &self.new.snapshot
     }
 
+    /// Read the trees of a directory on both sides, and find the runs of its unequal pieces.
     fn open_pair(&mut self, path: RelPath, old: Oid, new: Oid) -> Result<()> {
         self.old.limit.spend(1, &path)?;
         self.new.limit.spend(1, &path)?;
@@ -136,7 +139,7 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// Compare the next inlined subdirectory, or the next run of pieces.
+    /// Begin to compare the next inlined subdirectory, or the next run of pieces.
     fn next_in_pair(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Ok(());
@@ -171,12 +174,13 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
+    /// Begin to compare two listings of one directory.
     fn compare(&mut self, old: Option<Listing>, new: Option<Listing>) {
         let moved = old.as_ref().and_then(|old| self.moves.around(&old.path));
         self.listings = Some(ListingPair::new(old, new, moved));
     }
 
-    /// Note the subdirectories with trees of their own.
+    /// Note the subdirectories with trees of their own that differ, and those on one side only.
     fn close_pair(&mut self) {
         let Some(OpenPair {
             old, new, inline, ..
@@ -199,7 +203,7 @@ impl<R: ObjectReader> Comparison<R> {
         }
     }
 
-    /// Compare the next directory of two branches, in tree order.
+    /// Begin to compare the next directory of two branches, in tree order.
     fn next_in_branches(&mut self) -> Result<()> {
         let Some((have, want)) = &mut self.branches else {
             return Ok(());
@@ -229,18 +233,18 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// Report the next directory that exists on one side only; false at the end.
+    /// Report the move of the next directory of one side only, or begin to compare it; false at the end.
     fn next_alone(&mut self, sink: &mut impl Sink) -> Result<bool> {
         match self.alone {
-            Alone::Found => {
+            Alone::Collected => {
                 let removed = (&self.old.snapshot, &*self.gone, self.entries.0);
                 let added = (&self.new.snapshot, &*self.added, self.entries.1);
                 self.moves = Moves::find(removed, added)?;
-                self.alone = Alone::Arrived;
+                self.alone = Alone::Added;
             }
-            Alone::Arrived => {
+            Alone::Added => {
                 let Some(tree) = self.added.pop() else {
-                    self.alone = Alone::Left;
+                    self.alone = Alone::Removed;
                     return Ok(true);
                 };
                 if let Some(source) = self.moves.source(&tree.path) {
@@ -249,17 +253,17 @@ impl<R: ObjectReader> Comparison<R> {
                         self.pairs.push((tree.path, source.oid, tree.oid));
                     }
                 } else {
-                    let branch = Branch::level(&mut self.new, tree)?;
+                    let branch = Branch::alone(&mut self.new, tree)?;
                     self.branches = Some((Branch::default(), branch));
                 }
             }
-            Alone::Left => {
+            Alone::Removed => {
                 let Some(tree) = self.gone.pop() else {
                     self.alone = Alone::Done;
                     return Ok(false);
                 };
-                if !self.moves.has_taken(&tree.path) {
-                    let branch = Branch::level(&mut self.old, tree)?;
+                if !self.moves.has_moved(&tree.path) {
+                    let branch = Branch::alone(&mut self.old, tree)?;
                     self.branches = Some((branch, Branch::default()));
                 }
             }
@@ -311,7 +315,7 @@ impl Branch {
     }
 
     /// Open an own directory that exists on one side only.
-    fn level<R: ObjectReader>(side: &mut ComparedSide<R>, tree: OwnTree) -> Result<Self> {
+    fn alone<R: ObjectReader>(side: &mut ComparedSide<R>, tree: OwnTree) -> Result<Self> {
         let level = Level::open(&side.snapshot, tree.path, tree.oid, &mut side.limit)?;
         Ok(Self {
             levels: vec![level],
@@ -319,7 +323,8 @@ impl Branch {
         })
     }
 
-    /// Make `next` the next directory, if there is one.
+    /// Make `next` the next directory, if there is one; own directories that are not inlined on the
+    /// other side are added to `alone`.
     fn fill<R: ObjectReader>(
         &mut self,
         side: &mut ComparedSide<R>,

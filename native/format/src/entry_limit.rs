@@ -31,7 +31,7 @@ impl EntryLimit {
         }
     }
 
-    /// Count entries that were met at `place`.
+    /// Count entries that were met at `place`; an error beyond the limit, as below.
     pub fn spend(&mut self, entries: usize, place: &RelPath) -> Result<()> {
         self.entries = subtract(self.entries, entries).ok_or_else(|| self.too_many(place))?;
         Ok(())

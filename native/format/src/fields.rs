@@ -22,7 +22,7 @@ pub(crate) struct Mtime<'a> {
 }
 
 impl<'a> Mtime<'a> {
-    /// Split `text`.
+    /// Split `text`; `None` if it is not a canonical time.
     pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
         let dot = text.iter().position(|&byte| byte == b'.');
         let (seconds, fraction) = text.split_at(dot.unwrap_or(text.len()));
@@ -173,7 +173,7 @@ fn decode_owner(value: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(owner)
 }
 
-/// Parse a decimal number without a leading zero.
+/// Parse a decimal number of at most `digits` digits, without a leading zero.
 pub(crate) fn number(text: &[u8], digits: usize) -> Option<u64> {
     let good = text.len() <= digits
         && text.iter().all(u8::is_ascii_digit)

@@ -109,7 +109,7 @@ impl Forest {
     }
 
     /// Return a directory and its ancestors, nearest first.
-    pub(crate) fn line(&self, number: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn lineage(&self, number: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(number), |&number| self.above(number))
     }
 

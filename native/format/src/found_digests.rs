@@ -12,7 +12,7 @@ use crate::entry::{Body, Digest, Entry};
 use crate::limits::DIGEST_BYTES;
 use crate::line::Leaves;
 use crate::path::RelPath;
-use crate::undigested::lacks;
+use crate::undigested::lacks_digest;
 
 /// Files as they were when they were hashed, by path.
 #[derive(Debug, Default)]
@@ -41,20 +41,20 @@ impl FoundDigests {
             } = leaf.body
             {
                 let path = directory.join(&leaf.name);
-                self.0.insert(path, alone(&leaf).into_owned());
+                self.0.insert(path, without_paths(&leaf).into_owned());
             }
         }
         Ok(())
     }
 
-    /// Fill in a directory's digest column; `None` if this adds nothing.
+    /// Return a directory's digest column with the digests found here; `None` if this adds nothing.
     pub fn fill(
         &self,
         directory: &RelPath,
         leaves: &[u8],
         digests: &[u8],
     ) -> Result<Option<Vec<u8>>> {
-        if !lacks(digests) {
+        if !lacks_digest(digests) {
             return Ok(None);
         }
         let mut column = Vec::new();
@@ -83,14 +83,14 @@ impl FoundDigests {
         let own = self.0.get(&directory.join(&leaf.name));
         let file = own.or_else(|| self.0.get(link?))?;
         match file.body {
-            Body::File { digest, .. } if !file.differs(&alone(leaf)) => digest,
+            Body::File { digest, .. } if !file.differs(&without_paths(leaf)) => digest,
             _ => None,
         }
     }
 }
 
-/// Return the file of a line without its name and group.
-fn alone<'a>(leaf: &Entry<'a>) -> Entry<'a> {
+/// Return an entry without its name and the leader of its hardlink group.
+fn without_paths<'a>(leaf: &Entry<'a>) -> Entry<'a> {
     let mut file = leaf.clone();
     file.name = Cow::Borrowed(b"");
     if let Body::File { link, .. } = &mut file.body {

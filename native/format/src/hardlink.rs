@@ -16,7 +16,7 @@ use crate::objects::ObjectReader;
 use crate::path::{RelPath, at, parent, show};
 use crate::snapshot::Snapshot;
 
-/// A member of a group, and its place.
+/// A member of a group, and its path.
 struct Member {
     path: RelPath,
     entry: Entry<'static>,
@@ -63,6 +63,7 @@ fn first_members<R: ObjectReader>(
     Ok(members)
 }
 
+/// Add the first member of each new group; check that the others equal it.
 fn add_members(listing: &Listing, members: &mut BTreeMap<RelPath, Member>) -> Result<()> {
     for entry in Leaves::new(&listing.path, &listing.leaves, &listing.digests) {
         let mut entry = entry?;
@@ -93,6 +94,7 @@ fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
     }
 }
 
+/// Check that `leader_entry` is that of a leader, and equals a member of the group.
 fn check_equal(leader: &RelPath, member: &Member, leader_entry: Option<&Entry<'_>>) -> Result<()> {
     let is_leader = |entry: &&Entry<'_>| matches!(entry.body, Body::File { link: None, .. });
     let reason = match leader_entry.filter(is_leader) {

@@ -88,7 +88,7 @@ impl Layout {
         cutter.keep(key, piece, writer)
     }
 
-    /// Close the directories that do not contain `path`, which comes next.
+    /// Close the directories that do not contain `path`; an error if it may not come next.
     fn reach(&mut self, path: &[u8], writer: &mut impl ObjectWriter) -> Result<()> {
         let above = parent(path);
         while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != above) {
@@ -105,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// Close everything; returns the root tree's id.
+    /// Close and write everything; returns the root tree's id.
     pub fn finish(mut self, writer: &mut impl ObjectWriter) -> Result<Oid> {
         while self.open.len() > 1 {
             self.close(writer)?;
@@ -116,7 +116,7 @@ impl Layout {
         }
     }
 
-    /// Close the innermost directory, and add it to its parent.
+    /// Close the innermost directory: inline it in its parent, or write its tree.
     fn close(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
@@ -259,7 +259,7 @@ impl Open {
         Ok(())
     }
 
-    /// Return true if a subdirectory may come now: names grow.
+    /// Return true if a subdirectory may come now, because names grow, and note its name.
     fn admits(&mut self, path: &[u8]) -> bool {
         let name = basename(path);
         let grows = *name > *self.last;
@@ -272,7 +272,7 @@ impl Open {
         self.cutter.is_none() && self.children.is_empty() && self.lines <= INLINE_ENTRIES
     }
 
-    /// Add the inlined subdirectory `name`, escaped, and everything below it.
+    /// Add the inlined subdirectory `name`, escaped, with all below it; begins to cut if needed.
     fn add_directory(
         &mut self,
         name: &[u8],
@@ -322,7 +322,7 @@ impl Open {
     }
 }
 
-/// Begin to cut the manifest of a directory, with the directory itself.
+/// Begin to cut the manifest of a directory, with its own line and leaves.
 fn cut(
     attributes: &[u8],
     leaves: &[u8],

@@ -136,6 +136,7 @@ impl Level {
         Ok(())
     }
 
+    /// Read the next piece, and count it.
     fn next_manifest<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

@@ -60,8 +60,8 @@ impl Likeness {
         let common: HashSet<Oid> = new.1.pieces().map(|(piece, _)| piece).collect();
         let common = |piece: &Oid| pieces.contains(piece) && common.contains(piece);
         let mut texts = Texts::default();
-        let before = texts.lines(old, |number, piece| alone(number) && !common(piece))?;
-        let after = texts.lines(new, |_, piece| !common(piece))?;
+        let before = texts.hash_lines(old, |number, piece| alone(number) && !common(piece))?;
+        let after = texts.hash_lines(new, |_, piece| !common(piece))?;
         texts.count_small(new, common)?;
         let old_weights = texts.weights(old.1, |_| 0);
         let weight = |known: &Vec<usize>| known.first().and_then(|first| old_weights.get(*first));
@@ -120,8 +120,8 @@ impl<K: Ord + Copy> Holders<K> {
 struct Texts(HashMap<Oid, u64>);
 
 impl Texts {
-    /// Hash the lines of the `wanted` pieces, each with its directory; at most `LINES_MOST` lines.
-    fn lines<R: ObjectReader>(
+    /// Hash the lines of the `wanted` pieces, each with its directory; ends after `LINES_MOST` lines.
+    fn hash_lines<R: ObjectReader>(
         &mut self,
         side: Side<'_, R>,
         wanted: impl Fn(usize, &Oid) -> bool,
@@ -163,6 +163,7 @@ impl Texts {
         Ok(text)
     }
 
+    /// Return the number of lines of a piece, or the average if it was not read.
     fn count(&self, piece: &Oid) -> u64 {
         self.0.get(piece).copied().unwrap_or(PIECE_LINES as u64)
     }
@@ -202,6 +203,7 @@ impl Votes {
         Self(vec![BTreeMap::new(); count])
     }
 
+    /// Add `weight` lines that `new` shares with each of `old`; too many of these say nothing.
     fn give(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
         if let Some(votes) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
             for old in old {
@@ -213,7 +215,8 @@ impl Votes {
         }
     }
 
-    /// Add the lines shared by subdirectories of one name; of each, those of the best pair.
+    /// Return all votes, after adding those of subdirectories to pairs of their parents: of each
+    /// subdirectory, those of its best twins of the same name.
     fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
         for number in (0..self.0.len()).rev() {
             let Some(above) = new.above(number) else {

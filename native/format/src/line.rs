@@ -94,6 +94,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
+    /// Decode the next leaf; at the end, check that each digest had a file.
     fn decode(&mut self) -> Result<Option<Entry<'a>>> {
         if self.text.is_empty() {
             let is_long = self.digests.is_some_and(|digests| !digests.is_empty());
@@ -161,6 +162,7 @@ impl<'a> Leaves<'a> {
         Ok(fields.of(name, mtime, body))
     }
 
+    /// Take the digest of the next file from the column; `None` for zeros.
     fn take_digest(&mut self) -> Option<Digest> {
         let digest = self.digests.as_mut()?.array();
         self.is_short |= digest.is_none();
@@ -279,7 +281,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Split `line`, which has no LF.
+    /// Split `line`, which has no LF; `None` if it cannot be canonical.
     fn of(line: &'a [u8]) -> Option<Self> {
         if holds_control(line) {
             return None;

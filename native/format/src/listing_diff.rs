@@ -92,7 +92,7 @@ impl ListingPair {
                 None
             };
             if let (Some(moved), Some(before)) = (moved, &mut before) {
-                see_from_here(moved, before);
+                translate_link(moved, before);
             }
             if differ(before.as_ref(), after.as_ref()) {
                 sink.change(&path, before.as_ref(), after.as_ref());
@@ -161,7 +161,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn see_from_here(moved: &Move, entry: &mut Entry<'_>) {
+/// Replace the leader of a hardlink by the one that its line names at the new path.
+fn translate_link(moved: &Move, entry: &mut Entry<'_>) {
     if let Body::File { link, .. } = &mut entry.body {
         *link = link.take().map(|leader| moved.translate_leader(leader));
     }

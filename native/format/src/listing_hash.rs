@@ -96,7 +96,7 @@ impl ListingHashes {
         self.hash(&tree)
     }
 
-    /// Compute the hash of a tree with these items; those of its subtrees are stored.
+    /// Compute the hash of a tree with these items, whose subtrees have one; stores those of its blobs.
     fn of_items(&mut self, items: &[TreeItem<'_>], reader: &impl ObjectReader) -> Result<Hash> {
         let mut items_by_hash = Vec::with_capacity(items.len());
         for item in items {

@@ -124,7 +124,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(Arc::clone(&self.open(&here, tree)?.directory))
     }
 
-    /// Return the id of the own tree of the directory at `path`.
+    /// Return the id of the own tree of the directory at `path`, if it has one.
     pub fn own_tree(&mut self, path: &RelPath) -> Result<Option<Oid>> {
         let (here, tree) = self.own_above(path)?;
         Ok((here == *path).then_some(tree))
@@ -151,6 +151,7 @@ impl<R: ObjectReader> Lookup<R> {
         (RelPath::trusted(path.to_vec()), tree)
     }
 
+    /// Return the pieces of the own directory at `path`, and keep them.
     fn pieces(&mut self, path: &RelPath, tree: Oid) -> Result<&[Located]> {
         let snapshot = self.snapshot();
         let opened = self.open(path, tree)?;
@@ -160,6 +161,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(opened.pieces.as_deref().unwrap_or_default())
     }
 
+    /// Return the own directory at `path`, which is kept; too many are all forgotten first.
     fn open(&mut self, path: &RelPath, tree: Oid) -> Result<&mut Opened> {
         if !self.recent.contains_key(path.as_bytes()) {
             if self.recent.len() >= RECENT || self.children > RECENT_CHILDREN {

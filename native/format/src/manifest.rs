@@ -200,13 +200,13 @@ fn blocks(text: &Shared, column: &Shared) -> Result<Vec<ManifestBlock>> {
     Ok(blocks)
 }
 
-/// Set the leaves of `block` and its part of the column from `digest` on; returns the end of that.
-fn finish(block: &mut ManifestBlock, leaves: Shared, column: &Shared, digest: usize) -> usize {
+/// Set the leaves of `block`, and its digests at the offset `begin` of the column; returns their end.
+fn finish(block: &mut ManifestBlock, leaves: Shared, column: &Shared, begin: usize) -> usize {
     let after = block
         .files
         .saturating_mul(DIGEST_BYTES)
-        .saturating_add(digest);
-    let digests = column.part(digest, after);
+        .saturating_add(begin);
+    let digests = column.part(begin, after);
     block.leaves = leaves;
     block.digests = if is_zero(&digests) {
         Shared::default()

@@ -54,7 +54,7 @@ impl Moves {
     }
 
     /// Return true if the directory at `old` moved.
-    pub fn has_taken(&self, old: &RelPath) -> bool {
+    pub fn has_moved(&self, old: &RelPath) -> bool {
         self.taken.contains(old)
     }
 
@@ -198,7 +198,7 @@ impl<'a> Pairs<'a> {
 
     /// Return true if neither directory is in a pair, nor any above or below it.
     fn may_pair(&self, new: usize, old: usize) -> bool {
-        let mut line = self.gone.line(old);
+        let mut line = self.gone.lineage(old);
         !line.any(|old| self.equal_of_old.contains_key(&old))
             && is_free(self.gone, &self.alike_of_old, old)
             && is_free(self.added, &self.alike, new)
@@ -238,6 +238,7 @@ impl<'a> Pairs<'a> {
         Ok(true)
     }
 
+    /// Pair two similar directories in place of the equal pairs inside them, unless these save more.
     fn try_alike(&mut self, new: usize, old: usize, shared: u64, likeness: &Likeness) {
         let into = self.equal.range(self.added.branch(new));
         let out = self.equal_of_old.range(self.gone.branch(old));
@@ -295,6 +296,6 @@ fn is_free(forest: &Forest, pairs: &BTreeMap<usize, usize>, number: usize) -> bo
     let below = pairs.range(forest.branch(number)).next();
     below.is_none()
         && !forest
-            .line(number)
+            .lineage(number)
             .any(|number| pairs.contains_key(&number))
 }

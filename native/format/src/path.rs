@@ -79,7 +79,7 @@ impl RelPath {
         self.0.len().saturating_add(slash).saturating_add(name)
     }
 
-    /// Return the directories above, nearest first, the module's own last; none for that one.
+    /// Return the directories above, nearest first, the module's own last; that one has no others.
     pub fn ancestors(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = Some(self.as_bytes()).filter(|path| !path.is_empty());
         std::iter::from_fn(move || {

@@ -55,7 +55,7 @@ pub struct PieceTree<'a, R> {
 }
 
 impl<'a, R: ObjectReader> PieceTree<'a, R> {
-    /// Read the tree of texts; `None` is an empty tree.
+    /// Make a reader of the tree of texts, `None` if it is empty; `place` is for errors.
     pub fn texts(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
         let suffix = b"";
         Self {
@@ -66,7 +66,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// Read the tree of digest columns.
+    /// Make a reader of the tree of digest columns.
     pub fn columns(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
         let suffix = COLUMN_SUFFIX;
         Self {
@@ -101,7 +101,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
             let Some(tree) = tree.filter(|_| !sorted_keys.is_empty()) else {
                 continue;
             };
-            for item in self.node(tree, &prefix)? {
+            for item in self.read_node(tree, &prefix)? {
                 match item {
                     Item::Piece(key, oid) if sorted_keys.contains(&key) => {
                         pieces.insert(key, oid);
@@ -120,7 +120,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
     }
 
     /// Read the items of one tree: all pieces or all trees, and at least one.
-    fn node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
+    fn read_node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
         let place = |error: Error| at(self.place, error);
         let data = self.reader.read(&tree, Kind::Tree)?;
         let items = decode_tree(&data).map_err(place)?;
@@ -163,7 +163,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// Collect all pieces in `tree`, which is at `prefix`.
+    /// Collect all pieces in `tree`, which is at `prefix`; refuses a tree that is split without need.
     fn collect(&self, tree: Oid, prefix: &[u8], found: &mut PieceIds) -> Result<()> {
         let mut open = vec![self.open(tree, prefix, found)?];
         while let Some(level) = open.last_mut() {
@@ -192,7 +192,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
 
     fn open(&self, tree: Oid, prefix: &[u8], found: &PieceIds) -> Result<Level> {
         Ok(Level {
-            items: self.node(tree, prefix)?.into_iter(),
+            items: self.read_node(tree, prefix)?.into_iter(),
             prefix: prefix.to_vec(),
             before: found.len(),
             is_split: false,
@@ -224,7 +224,10 @@ pub fn unequal<R: ObjectReader>(
         if before == after {
             continue;
         }
-        let (here, there) = (old.node(before, &prefix)?, new.node(after, &prefix)?);
+        let (here, there) = (
+            old.read_node(before, &prefix)?,
+            new.read_node(after, &prefix)?,
+        );
         let other: BTreeMap<&[u8], &Item> = there.iter().map(|item| (item.name(), item)).collect();
         let names: BTreeSet<&[u8]> = here.iter().map(Item::name).collect();
         for item in &here {

@@ -56,6 +56,7 @@ pub struct PieceRun {
 }
 
 impl PieceRun {
+    /// Join pieces; refuses a subdirectory that is in two of them.
     fn gather(manifests: Vec<Manifest>, path: &RelPath) -> Result<Self> {
         let mut parts = Vec::new();
         let mut inline = BTreeMap::new();

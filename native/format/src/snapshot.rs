@@ -63,12 +63,12 @@ pub struct Snapshot<R> {
 }
 
 impl<R: ObjectReader> Snapshot<R> {
-    /// Decode the tree of `path` without reading manifests.
+    /// Read the tree of the own directory at `path`, and no manifest.
     pub fn own_directory(&self, path: RelPath, tree: Oid) -> Result<OwnDirectory> {
         OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
     }
 
-    /// Read one piece, checking that its key is that of its start.
+    /// Read one piece with its digests, checking that its key is that of its start.
     pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
         let text = self.manifest_text(name, piece, place)?;
         let mut column = Vec::new();
@@ -197,7 +197,7 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(blocks.find(|block| *block.relative == *relative))
     }
 
-    /// Return the piece that contains `start` if any does.
+    /// Read the piece in whose range `start` is, if there is one.
     fn holding(
         &self,
         path: &RelPath,
@@ -211,6 +211,7 @@ impl<R: ObjectReader> Snapshot<R> {
             .transpose()
     }
 
+    /// Read the text of a piece, checking its size, and that its key is that of its start.
     fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {
         let text = self.reader.read(&piece.manifest, Kind::Blob)?;
         if text.len() > MANIFEST_BYTES {

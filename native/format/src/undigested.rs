@@ -48,9 +48,9 @@ impl Undigested {
         }
     }
 
-    /// Add a directory.
+    /// Count the files of a directory without a digest, and keep the newest.
     pub fn gather(&mut self, listing: &Listing) -> Result<()> {
-        if !lacks(&listing.digests) {
+        if !lacks_digest(&listing.digests) {
             return Ok(());
         }
         for leaf in Leaves::new(&listing.path, &listing.leaves, &listing.digests) {
@@ -73,6 +73,7 @@ impl Undigested {
         sorted.into_iter().map(|Reverse(file)| file).collect()
     }
 
+    /// Keep a file if it is among the newest after the limit `before`.
     fn keep(&mut self, directory: &RelPath, leaf: &Entry<'_>, size: u64) {
         let is_full = self.newest.len() >= self.most;
         let oldest = self.newest.peek().filter(|_| is_full);
@@ -96,7 +97,7 @@ impl Undigested {
 }
 
 /// Return true if a digest is missing in a column; an empty column may belong to no file at all.
-pub(crate) fn lacks(column: &[u8]) -> bool {
+pub(crate) fn lacks_digest(column: &[u8]) -> bool {
     column.is_empty() || column.chunks(DIGEST_BYTES).any(is_zero)
 }
 

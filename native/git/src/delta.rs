@@ -37,7 +37,7 @@ impl<'a> Delta<'a> {
         self.size
     }
 
-    /// Replace `to` with the result of the delta for `base`.
+    /// Replace `to` with the result of the delta for `base`; fails if a size is not the announced one.
     pub fn apply(&self, base: &[u8], to: &mut Vec<u8>) -> Result<()> {
         if self.base != base.len() as u64 {
             return Err(Error::new("a delta for a base of another size"));

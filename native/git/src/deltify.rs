@@ -27,35 +27,35 @@ pub fn deltify(base: &[u8], target: &[u8]) -> Vec<u8> {
     let mut delta = Vec::new();
     put_size(base.len() as u64, &mut delta);
     put_size(target.len() as u64, &mut delta);
-    let mut done = Place::default();
+    let mut followed = Followed::default();
     let mut at = 0_usize;
     while let Some(block) = block(target, at) {
-        let ahead = at - done.target;
+        let ahead = at - followed.target;
         let matched = blocks
-            .at(done.base + ahead, block)
+            .at(followed.base + ahead, block)
             .or_else(|| blocks.find(block));
         let Some(matched) = matched else {
             at += 1;
             continue;
         };
-        let back = common_end(head(base, matched), part(target, done.target, at));
+        let back = common_end(head(base, matched), part(target, followed.target, at));
         let ahead = common_start(tail(base, matched), tail(target, at));
         let end = at + ahead;
-        insert(part(target, done.target, at - back), &mut delta);
-        copy(matched - back, back + ahead, &mut delta);
-        done = Place {
+        put_insert(part(target, followed.target, at - back), &mut delta);
+        put_copy(matched - back, back + ahead, &mut delta);
+        followed = Followed {
             base: matched + ahead,
             target: end,
         };
         at = end;
     }
-    insert(tail(target, done.target), &mut delta);
+    put_insert(tail(target, followed.target), &mut delta);
     delta
 }
 
 /// The positions up to which both were followed.
 #[derive(Default)]
-struct Place {
+struct Followed {
     base: usize,
     target: usize,
 }
@@ -90,12 +90,13 @@ impl<'a> Blocks<'a> {
         self.at(number.checked_mul(BLOCK)?, wanted)
     }
 
-    /// Return `place` if the base has these bytes there.
-    fn at(&self, place: usize, wanted: &[u8; BLOCK]) -> Option<usize> {
-        (block(self.base, place)? == wanted).then_some(place)
+    /// Return `offset` if the base has these bytes there.
+    fn at(&self, offset: usize, wanted: &[u8; BLOCK]) -> Option<usize> {
+        (block(self.base, offset)? == wanted).then_some(offset)
     }
 }
 
+/// Return the slot of a block in a table of `slots`, a power of two.
 fn slot(block: &[u8; BLOCK], slots: usize) -> usize {
     let (low, high) = block.split_at(BLOCK / 2);
     let half = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
@@ -104,14 +105,14 @@ fn slot(block: &[u8; BLOCK], slots: usize) -> usize {
     usize::try_from(mixed).unwrap_or_default() & (slots - 1)
 }
 
-fn insert(bytes: &[u8], delta: &mut Vec<u8>) {
+fn put_insert(bytes: &[u8], delta: &mut Vec<u8>) {
     for part in bytes.chunks(INSERT_BYTES) {
         delta.push(fit(part.len()));
         delta.extend_from_slice(part);
     }
 }
 
-fn copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
+fn put_copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
     while length > 0 {
         let now = length.min(COPY_BYTES);
         let code = delta.len();

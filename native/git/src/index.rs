@@ -30,34 +30,34 @@ pub struct IndexEntry {
     pub crc: u32,
 }
 
-/// Encode the index of the pack with the checksum `checksum`.
-pub fn encode(mut places: Vec<IndexEntry>, checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
-    places.sort_unstable_by_key(|place| place.oid);
+/// Encode the index of the pack with the checksum `pack_checksum`; sorts the entries by id.
+pub fn encode(mut entries: Vec<IndexEntry>, pack_checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
+    entries.sort_unstable_by_key(|entry| entry.oid);
     let mut index = Vec::from(MAGIC);
     for byte in 0..=u8::MAX {
-        let upto = places.partition_point(|place| place.oid.first() <= byte);
+        let upto = entries.partition_point(|entry| entry.oid.first() <= byte);
         let upto = u32::try_from(upto).map_err(|_| Error::bug("an index of 2^32 objects"))?;
         index.extend(upto.to_be_bytes());
     }
-    for place in &places {
-        index.extend(place.oid.as_bytes());
+    for entry in &entries {
+        index.extend(entry.oid.as_bytes());
     }
-    for place in &places {
-        index.extend(place.crc.to_be_bytes());
+    for entry in &entries {
+        index.extend(entry.crc.to_be_bytes());
     }
     let mut large = Vec::new();
     let mut number = LARGE;
-    for place in &places {
-        let small = u32::try_from(place.offset).ok().filter(|at| *at < LARGE);
+    for entry in &entries {
+        let small = u32::try_from(entry.offset).ok().filter(|at| *at < LARGE);
         index.extend(small.unwrap_or(number).to_be_bytes());
         if small.is_none() {
-            large.extend(place.offset.to_be_bytes());
+            large.extend(entry.offset.to_be_bytes());
             let next = number.checked_add(1);
             number = next.ok_or_else(|| Error::bug("an index of 2^31 large offsets"))?;
         }
     }
     index.extend(large);
-    index.extend(checksum);
+    index.extend(pack_checksum);
     let mut sum = Checksum::default();
     sum.update(&index);
     index.extend(sum.finish());
@@ -92,10 +92,10 @@ impl<S: Source> Index<S> {
         }
         let mut head = [0; HEAD];
         source.read_at(0, &mut head)?;
-        Self::tables(source, &head).ok_or_else(damaged)
+        Self::with_tables(source, &head).ok_or_else(damaged)
     }
 
-    /// Return true if the checksum is right.
+    /// Check the checksum over the whole index.
     pub fn check(&self) -> Result<()> {
         let end = self.source.size().saturating_sub(OID_BYTES as u64);
         let mut sum = Checksum::default();
@@ -114,22 +114,22 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the entry of an object, if it is in the pack.
+    /// Return the entry of an object, if it is in the pack; keeps the ids that begin like its own.
     pub fn find(&mut self, oid: &Oid) -> Result<Option<IndexEntry>> {
         let (before, ids) = self.ids(oid.first())?;
         match ids.binary_search(oid) {
-            Ok(number) => self.place(before.saturating_add(number), *oid).map(Some),
+            Ok(number) => self.entry(before.saturating_add(number), *oid).map(Some),
             Err(_) => Ok(None),
         }
     }
 
     /// Return the id of the object with this number.
     pub fn oid(&self, number: usize) -> Result<Oid> {
-        let at = entry(OIDS, number, OID_BYTES)?;
+        let at = value_at(OIDS, number, OID_BYTES)?;
         Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)
     }
 
-    /// Return the records in pack order.
+    /// Read the offsets of all records, and return them in pack order.
     pub fn order(&self) -> Result<RecordOrder> {
         let table = read(
             &self.source,
@@ -146,7 +146,7 @@ impl<S: Source> Index<S> {
     }
 
     /// Compute the offsets of the tables; `None` if they do not fill the file.
-    fn tables(source: S, head: &[u8]) -> Option<Self> {
+    fn with_tables(source: S, head: &[u8]) -> Option<Self> {
         let mut counts = Cursor::new(head.strip_prefix(&MAGIC)?);
         let counts = std::iter::from_fn(|| usize::try_from(counts.u32()?).ok());
         let upto: Vec<usize> = counts.collect();
@@ -168,7 +168,7 @@ impl<S: Source> Index<S> {
         })
     }
 
-    /// Return the ids that begin with `byte`, and the number of ids before them.
+    /// Return the ids that begin with `byte`, which are kept, after the number of ids before them.
     fn ids(&mut self, byte: u8) -> Result<(usize, &[Oid])> {
         let upto = |byte: usize| self.upto.get(byte).copied();
         let number = usize::from(byte);
@@ -185,19 +185,19 @@ impl<S: Source> Index<S> {
         Ok((before, ids))
     }
 
-    fn place(&self, number: usize, oid: Oid) -> Result<IndexEntry> {
-        let crc = read_number(&self.source, entry(self.crcs, number, 4)?)?;
-        let offset = read_number(&self.source, entry(self.offsets, number, 4)?)?;
+    fn entry(&self, number: usize, oid: Oid) -> Result<IndexEntry> {
+        let crc = read_number(&self.source, value_at(self.crcs, number, 4)?)?;
+        let offset = read_number(&self.source, value_at(self.offsets, number, 4)?)?;
         let offset = self.offset(offset)?;
         Ok(IndexEntry { oid, offset, crc })
     }
 
-    /// Return the offset for a value of the table of offsets.
+    /// Return the offset for a value of the table of offsets, which may refer to that of large ones.
     fn offset(&self, value: u32) -> Result<u64> {
         let Some(large) = value.checked_sub(LARGE) else {
             return Ok(u64::from(value));
         };
-        let at = entry(self.large, large as usize, 8)?;
+        let at = value_at(self.large, large as usize, 8)?;
         if at >= self.end {
             return Err(damaged());
         }
@@ -226,7 +226,7 @@ impl RecordOrder {
 
 /// Read the ids with these numbers, in order; all of them begin with `byte`.
 fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec<Oid>> {
-    let [start, end] = [numbers.start, numbers.end].map(|number| entry(OIDS, number, OID_BYTES));
+    let [start, end] = [numbers.start, numbers.end].map(|number| value_at(OIDS, number, OID_BYTES));
     let (start, end) = (start?, end?);
     let table = read(source, start, end.saturating_sub(start))?;
     let ids: Vec<Oid> = table
@@ -249,8 +249,8 @@ fn read(source: &impl Source, at: u64, size: u64) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// Return the offset of a value of a table.
-fn entry(table: u64, number: usize, size: usize) -> Result<u64> {
+/// Return the offset of the value `number` of a table that begins at `table`.
+fn value_at(table: u64, number: usize, size: usize) -> Result<u64> {
     let distance = (number as u64).checked_mul(size as u64);
     distance
         .and_then(|distance| table.checked_add(distance))

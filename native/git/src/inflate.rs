@@ -23,7 +23,8 @@ impl Default for Inflater {
 }
 
 impl Inflater {
-    /// Replace `to` with exactly `size` bytes; `from` is at the end of their stream afterwards.
+    /// Replace `to` with the `size` bytes of a stream; fails if it has more or less.  `from` is at the
+    /// end of the stream afterwards.
     ///
     /// The caller has checked `size` against a limit.
     pub fn inflate<S: Source>(
@@ -86,14 +87,15 @@ fn grown(before: u64, after: u64) -> usize {
     fit(after - before)
 }
 
-fn make_room(to: &mut Vec<u8>, made: usize, most: usize) -> Result<()> {
-    let size = most.min(FIRST_BYTES.max(made.saturating_mul(2)));
+/// Grow `to` to twice the bytes `written`, but not beyond `most`.
+fn make_room(to: &mut Vec<u8>, written: usize, most: usize) -> Result<()> {
+    let size = most.min(FIRST_BYTES.max(written.saturating_mul(2)));
     reserve(to, size)?;
     to.resize(size, 0);
     Ok(())
 }
 
-/// Allocate `size` bytes in all.
+/// Allocate memory for `size` bytes in all; an error if there is not enough.
 pub(crate) fn reserve(to: &mut Vec<u8>, size: usize) -> Result<()> {
     to.try_reserve_exact(size.saturating_sub(to.len()))
         .map_err(|_| Error::new("not enough memory for an object"))

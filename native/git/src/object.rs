@@ -142,8 +142,8 @@ pub enum PackedForm {
 }
 
 /// Append the header of a record; `take_header` decodes it.
-pub fn put_header(made: PackedForm, size: u64, to: &mut Vec<u8>) {
-    let code = match made {
+pub fn put_header(form: PackedForm, size: u64, to: &mut Vec<u8>) {
+    let code = match form {
         PackedForm::Whole(kind) => kind.code(),
         PackedForm::From(_) => ON_NAME,
     };
@@ -155,7 +155,7 @@ pub fn put_header(made: PackedForm, size: u64, to: &mut Vec<u8>) {
         to.push(first | MORE);
         put_size(rest, to);
     }
-    if let PackedForm::From(base) = made {
+    if let PackedForm::From(base) = form {
         to.extend_from_slice(base.as_bytes());
     }
 }

@@ -56,11 +56,12 @@ impl Oid {
         for part in parts {
             hash.update(part);
         }
-        sole(hash).map(Self)
+        finish_checked(hash).map(Self)
     }
 }
 
-fn sole(hash: Sha1) -> Result<[u8; OID_BYTES]> {
+/// Return the SHA-1, or an error if the input was crafted to collide.
+fn finish_checked(hash: Sha1) -> Result<[u8; OID_BYTES]> {
     match hash.try_finalize() {
         CollisionResult::Ok(found) => Ok(found.into()),
         CollisionResult::Mitigated(_) | CollisionResult::Collision(_) => Err(Error::new(
@@ -106,7 +107,7 @@ mod tests {
         // The first 320 bytes of the first file of <https://shattered.io>.
         let mut hash = Sha1::new();
         hash.update(include_bytes!("../tests/shattered-320.bin"));
-        let error = sole(hash).unwrap_err();
+        let error = finish_checked(hash).unwrap_err();
         assert!(error.to_string().contains("share its SHA-1"), "{error}");
     }
 }

@@ -50,32 +50,32 @@ impl<S: Source> PackReader<S> {
         }
     }
 
-    /// Read the object of an entry of `index`.
+    /// Read the object of an entry of `index`, and check the CRC-32 of its record.
     ///
-    /// `spare` is the work that this and later reads may cost beyond the worth of their objects.
+    /// `spare` is the work, then reduced, that reads may cost beyond the worth of their objects.
     pub fn read(
         &mut self,
-        place: &IndexEntry,
+        entry: &IndexEntry,
         index: &mut Index<impl Source>,
         spare: &mut u64,
     ) -> Result<Object> {
-        self.unfold(place, index, spare)
-            .map_err(|error| error.within(place.oid))
+        self.unfold(entry, index, spare)
+            .map_err(|error| error.within(entry.oid))
     }
 
-    /// Return the compressed bytes of an object after checking their CRC-32.
-    pub fn packed(&mut self, place: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
-        self.copy(place, index)
-            .map_err(|error| error.within(place.oid))
+    /// Return an object in its packed form, a delta by the id of its base; checks the CRC-32.
+    pub fn packed(&mut self, entry: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
+        self.copy(entry, index)
+            .map_err(|error| error.within(entry.oid))
     }
 
-    fn copy(&mut self, place: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
+    fn copy(&mut self, entry: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
         let order = match &mut self.order {
             Some(order) => order,
             none => none.insert(index.order()?),
         };
-        let end = order.end(place.offset).unwrap_or(self.end).min(self.end);
-        self.window.seek(place.offset, end);
+        let end = order.end(entry.offset).unwrap_or(self.end).min(self.end);
+        self.window.seek(entry.offset, end);
         let (form, size) = self.window.take_header()?;
         let mut data = Vec::new();
         loop {
@@ -87,14 +87,14 @@ impl<S: Source> PackReader<S> {
             let count = bytes.len();
             self.window.consume(count);
         }
-        if self.window.crc() != place.crc {
+        if self.window.crc() != entry.crc {
             return Err(Error::new("packed bytes are damaged"));
         }
         let form = match form {
             Form::Whole(kind) => PackedForm::Whole(kind),
             Form::OnName(oid) => PackedForm::From(oid),
             Form::OnOffset(distance) => {
-                let base = place.offset.checked_sub(distance);
+                let base = entry.offset.checked_sub(distance);
                 let base = base.and_then(|base| order.number(base));
                 let base = base.ok_or_else(|| Error::new("a delta without its base"))?;
                 PackedForm::From(index.oid(base)?)
@@ -103,9 +103,10 @@ impl<S: Source> PackReader<S> {
         Ok(Packed { form, size, data })
     }
 
+    /// Inflate the record, and those of its bases up to a whole object; then apply the deltas.
     fn unfold(
         &mut self,
-        place: &IndexEntry,
+        entry: &IndexEntry,
         index: &mut Index<impl Source>,
         spare: &mut u64,
     ) -> Result<Object> {
@@ -113,7 +114,7 @@ impl<S: Source> PackReader<S> {
         let mut work = Budget::new(READ_WORK, &go_on);
         let mut room = Budget::new(READ_DELTAS, &go_on);
         let mut deltas = Vec::new();
-        let mut at = place.offset;
+        let mut at = entry.offset;
         let mut object = loop {
             self.window.seek(at, self.end);
             let (form, size) = self.window.take_header()?;
@@ -121,7 +122,7 @@ impl<S: Source> PackReader<S> {
             let mut content = Vec::new();
             self.inflater
                 .inflate(&mut self.window, size, &mut content)?;
-            if at == place.offset && self.window.crc() != place.crc {
+            if at == entry.offset && self.window.crc() != entry.crc {
                 return Err(Error::new("packed bytes are damaged"));
             }
             let base = match form {

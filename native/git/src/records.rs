@@ -99,21 +99,21 @@ impl<S: Source> Records<S> {
         if self.found.len() == self.count {
             if offset != self.end {
                 let error = Error::new("a pack with more bytes than objects");
-                return Err(error.within(place(offset)));
+                return Err(error.within(record_place(offset)));
             }
             return Ok(None);
         }
         self.window.seek(offset, self.end);
         let (base, size) = self
             .head(offset)
-            .map_err(|error| error.within(place(offset)))?;
+            .map_err(|error| error.within(record_place(offset)))?;
         budget
             .spend(size as u64)
             .map_err(|error| error.within(REPLY))?;
         let data = self.window.at();
         self.inflater
             .inflate(&mut self.window, size, content)
-            .map_err(|error| error.within(place(data)))?;
+            .map_err(|error| error.within(record_place(data)))?;
         let record = Record {
             offset,
             data,
@@ -139,7 +139,7 @@ impl<S: Source> Records<S> {
         self.window.seek(record.data, record.end);
         self.inflater
             .inflate(&mut self.window, record.size, content)
-            .map_err(|error| error.within(place(record.data)))
+            .map_err(|error| error.within(record_place(record.data)))
     }
 
     /// Decode the header of the record at `offset`; the window is after it then.
@@ -162,7 +162,7 @@ impl<S: Source> Records<S> {
     }
 }
 
-/// Check the header and checksum of a pack; returns the number of records.
+/// Check the header and checksum of a pack; returns the number of records, which is within limits.
 fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Result<usize> {
     let room = end
         .checked_sub(HEADER_BYTES)
@@ -198,6 +198,6 @@ fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Re
 }
 
 /// Return the place of an error about one record.
-pub(crate) fn place(offset: u64) -> String {
+pub(crate) fn record_place(offset: u64) -> String {
     format!("byte {offset} of the pack")
 }

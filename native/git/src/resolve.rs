@@ -13,7 +13,7 @@ use crate::index::IndexEntry;
 use crate::limits::CHAIN_DEPTH;
 use crate::object::{Kind, Object};
 use crate::oid::Oid;
-use crate::records::{Base, REPLY, Record, Records, place};
+use crate::records::{Base, REPLY, Record, Records, record_place};
 use crate::window::Source;
 
 /// The bytes of an object in memory besides its content.
@@ -98,7 +98,7 @@ impl Resolved {
     }
 
     /// Return the index entry of each object, sorted by id.
-    pub fn places(&self) -> impl Iterator<Item = IndexEntry> + '_ {
+    pub fn index_entries(&self) -> impl Iterator<Item = IndexEntry> + '_ {
         self.order.iter().filter_map(|number| {
             let record = self.records.get(*number)?;
             Some(IndexEntry {
@@ -152,7 +152,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Add the next record.
+    /// Add the record with the next number to the list of its base.
     fn add(&mut self, number: usize, base: &Base) {
         let next = match base {
             Base::Whole(_) => None,
@@ -188,7 +188,7 @@ impl Waiting {
     }
 
     /// Return any delta whose base was not found.
-    fn left(&self) -> Option<usize> {
+    fn unresolved(&self) -> Option<usize> {
         let on_record = self.on_record.iter().find_map(|first| *first);
         on_record.or_else(|| self.on_name.values().next().copied())
     }
@@ -202,7 +202,7 @@ struct Deltas {
 }
 
 impl Deltas {
-    /// Add the next record; `delta` is `None` for a whole object.
+    /// Add the next record, `None` for a whole object; a delta beyond `room` bytes in all is not kept.
     fn add(&mut self, delta: Option<&[u8]>, room: u64) {
         let start = self.bytes.len();
         let fitting = delta.filter(|delta| {
@@ -222,8 +222,8 @@ impl Deltas {
 /// The origin of an object on the stack.
 enum Origin {
     Record(usize),
-    /// It is outside of the pack.
-    Here(Oid),
+    /// An object of the repository.
+    Local(Oid),
 }
 
 /// An object on the way from a whole object to the current one.
@@ -264,7 +264,7 @@ struct Resolver<'a, 'b, S> {
 }
 
 impl<S: Source> Resolver<'_, '_, S> {
-    /// Note all whole objects, and all deltas under their bases.
+    /// Read all records; note the ids of whole objects, and all deltas under their bases.
     fn scan(&mut self) -> Result<()> {
         let mut content = Vec::new();
         while let Some(record) = self.records.next(self.budget, &mut content)? {
@@ -282,6 +282,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
+    /// Resolve the deltas below whole objects of the pack, then those below local objects.
     fn resolve(&mut self) -> Result<()> {
         for number in 0..self.ids.len() {
             let Some(oid) = self.ids.get(number).copied().flatten() else {
@@ -307,16 +308,17 @@ impl<S: Source> Resolver<'_, '_, S> {
             }
             if let Some(here) = self.bases.find(&oid)? {
                 self.used.push(oid);
-                self.descend(&oid, Origin::Here(oid), here)?;
+                self.descend(&oid, Origin::Local(oid), here)?;
             }
         }
         Ok(())
     }
 
+    /// Sort the objects; refuses a delta without its base, and an object that is there twice.
     fn finish(self) -> Result<Resolved> {
         let records = self.records.records();
-        if let Some(left) = self.waiting.left().and_then(|left| records.get(left)) {
-            let place = place(left.offset);
+        if let Some(left) = self.waiting.unresolved().and_then(|left| records.get(left)) {
+            let place = record_place(left.offset);
             return Err(Error::missing("a delta against a missing object", place));
         }
         let ids: Vec<Oid> = self.ids.into_iter().flatten().collect();
@@ -342,7 +344,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(pack)
     }
 
-    /// Note the id of a record's object.
+    /// Note the id of a record's object, and its content if it names others.
     fn note(&mut self, number: usize, kind: Kind, content: &[u8]) -> Result<Oid> {
         let oid = Oid::of(kind, content).map_err(|error| error.within(REPLY))?;
         if kind.names_others() {
@@ -350,13 +352,13 @@ impl<S: Source> Resolver<'_, '_, S> {
             self.room.naming = self.room.naming.checked_sub(size).ok_or_else(|| {
                 Error::new("trees of more bytes than the limit in one pack").within(REPLY)
             })?;
-            if let Some(place) = self.naming.get_mut(number) {
+            if let Some(record_place) = self.naming.get_mut(number) {
                 let content = content.to_vec();
-                *place = Some(Object { kind, content });
+                *record_place = Some(Object { kind, content });
             }
         }
-        if let Some(place) = self.ids.get_mut(number) {
-            *place = Some(oid);
+        if let Some(record_place) = self.ids.get_mut(number) {
+            *record_place = Some(oid);
         }
         Ok(oid)
     }
@@ -366,7 +368,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         let Object { kind, content } = object;
         let number = match origin {
             Origin::Record(number) => Some(number),
-            Origin::Here(_) => None,
+            Origin::Local(_) => None,
         };
         self.held = content.len() as u64;
         let mut stack = vec![Step {
@@ -406,7 +408,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         let mut content = Vec::new();
         for step in stack {
             content = match &step.origin {
-                Origin::Here(oid) => self.again(oid)?,
+                Origin::Local(oid) => self.read_again(oid)?,
                 Origin::Record(number) => self.make(&content, *number)?,
             };
         }
@@ -442,7 +444,7 @@ impl<S: Source> Resolver<'_, '_, S> {
     }
 
     /// Read an object outside of the pack again.
-    fn again(&mut self, oid: &Oid) -> Result<Vec<u8>> {
+    fn read_again(&mut self, oid: &Oid) -> Result<Vec<u8>> {
         let object = self
             .bases
             .find(oid)?
@@ -464,7 +466,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             return Ok(inflated);
         }
         let delta = delta_bytes.unwrap_or(&inflated);
-        let within = |error: Error| error.within(place(record.offset));
+        let within = |error: Error| error.within(record_place(record.offset));
         let reply = |error: Error| error.within(REPLY);
         let work = (delta.len() as u64).saturating_mul(STEP_WORK);
         self.budget.spend(work).map_err(reply)?;

@@ -37,7 +37,7 @@ pub struct SendRequest<'a> {
     pub known: Option<Oid>,
 }
 
-/// Write the pack, calling `put` for each part.
+/// Make the whole pack; calls `put` for each part.
 pub fn send(
     wanted: SendRequest<'_>,
     store: &mut dyn Store,
@@ -138,7 +138,7 @@ impl Selection {
         Ok(items)
     }
 
-    /// Return true if the other side has an object anywhere in its tree.
+    /// Return true if the other side has an object anywhere in its tree, which is read once.
     fn has(&mut self, oid: &Oid, store: &mut dyn Store, budget: &Budget<'_>) -> Result<bool> {
         let Some(known) = self.known else {
             return Ok(false);
@@ -169,6 +169,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// Write an object: as a delta against its base, in its packed form, or whole.
     fn put_object(&mut self, item: &Item, out: &mut PackOut<'_, '_>) -> Result<()> {
         let oid = &item.oid;
         let packed = self.store.packed(oid)?.ok_or_else(|| missing(oid))?;

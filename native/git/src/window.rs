@@ -74,7 +74,7 @@ impl<S: Source> Window<S> {
         &self.source
     }
 
-    /// Move to `at`, and read up to `end`.
+    /// Move to `at`, and read up to `end`; the CRC-32 begins again.
     pub fn seek(&mut self, at: u64, end: u64) {
         self.at = at;
         self.end = end.max(at);
@@ -123,7 +123,7 @@ impl<S: Source> Window<S> {
             .inspect_err(|_| self.piece.clear())
     }
 
-    /// Skip the next `count` bytes, which `bytes` returned.
+    /// Skip the next `count` bytes, which `bytes` returned, and add them to the CRC-32.
     #[expect(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,

@@ -29,8 +29,8 @@ impl<'a, 'b> PackOut<'a, 'b> {
     }
 
     /// Write a record, given its form, its inflated size and its compressed bytes.
-    pub fn record(&mut self, made: PackedForm, size: usize, data: &[u8]) -> Result<()> {
-        put_header(made, size as u64, &mut self.held);
+    pub fn record(&mut self, form: PackedForm, size: usize, data: &[u8]) -> Result<()> {
+        put_header(form, size as u64, &mut self.held);
         self.held.extend_from_slice(data);
         if self.held.len() >= PIECE_BYTES {
             self.flush()?;
@@ -38,7 +38,7 @@ impl<'a, 'b> PackOut<'a, 'b> {
         Ok(())
     }
 
-    /// End the pack after the last record.
+    /// End the pack with its checksum after the last record.
     pub fn end(mut self) -> Result<()> {
         self.flush()?;
         (self.put)(&self.checksum.finish())

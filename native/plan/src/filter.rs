@@ -42,8 +42,8 @@ impl Rule {
         }
     }
 
-    fn applies(&self, side: Side, path: &[u8], directory: bool) -> bool {
-        self.is_of(side) && self.pattern.matches(path, directory) != self.negated
+    fn applies(&self, side: Side, path: &[u8], is_directory: bool) -> bool {
+        self.is_of(side) && self.pattern.matches(path, is_directory) != self.negated
     }
 
     fn is_of(&self, side: Side) -> bool {
@@ -69,22 +69,22 @@ impl Filter {
     }
 
     /// Return true if `path` is mirrored, provided that the directories above it are.
-    fn includes(&self, path: &[u8], directory: bool) -> bool {
-        let decide = || self.decide(path, directory, Side::Sender);
+    fn includes(&self, path: &[u8], is_directory: bool) -> bool {
+        let decide = || self.decide(path, is_directory, Side::Sender);
         path.is_empty() || decide().is_none_or(|(_, rule)| rule.include)
     }
 
     /// Return true if `path`, which the upstream does not have, is protected from deletion.
-    pub fn protects(&self, path: &[u8], directory: bool) -> bool {
-        let decide = || self.decide(path, directory, Side::Receiver);
+    pub fn protects(&self, path: &[u8], is_directory: bool) -> bool {
+        let decide = || self.decide(path, is_directory, Side::Receiver);
         !path.is_empty() && decide().is_some_and(|(_, rule)| !rule.include)
     }
 
     /// Return the position of the rule that decides on `path`, and the path that it matched: `path`
     /// or its topmost excluded ancestor.
-    pub fn why<'a>(&self, path: &'a [u8], directory: bool) -> Option<(usize, &'a [u8])> {
-        let decide_at = |path: &'a [u8], directory| {
-            let decision = self.decide(path, directory, Side::Sender);
+    pub fn why<'a>(&self, path: &'a [u8], is_directory: bool) -> Option<(usize, &'a [u8])> {
+        let decide_at = |path: &'a [u8], is_directory| {
+            let decision = self.decide(path, is_directory, Side::Sender);
             decision.map(|(place, rule)| (place, rule.include, path))
         };
         let excluded = above(path)
@@ -92,7 +92,7 @@ impl Filter {
             .find(|(_, include, _)| !include);
         let own = || {
             (!path.is_empty())
-                .then(|| decide_at(path, directory))
+                .then(|| decide_at(path, is_directory))
                 .flatten()
         };
         excluded.or_else(own).map(|(place, _, path)| (place, path))
@@ -104,9 +104,9 @@ impl Filter {
         one == other || senders.all(|rule| rule.pattern.is_blind_below([one, other]))
     }
 
-    fn decide(&self, path: &[u8], directory: bool, side: Side) -> Option<(usize, &Rule)> {
+    fn decide(&self, path: &[u8], is_directory: bool, side: Side) -> Option<(usize, &Rule)> {
         let mut rules = self.rules.iter().enumerate();
-        rules.find(|(_, rule)| rule.applies(side, path, directory))
+        rules.find(|(_, rule)| rule.applies(side, path, is_directory))
     }
 }
 
@@ -138,11 +138,11 @@ impl Selector {
     }
 
     /// Return true if `path` and all directories above it are mirrored.
-    pub fn reaches(&mut self, path: &[u8], directory: bool) -> bool {
+    pub fn reaches(&mut self, path: &[u8], is_directory: bool) -> bool {
         if self.filter.is_empty() || path.is_empty() {
             return true;
         }
-        if directory {
+        if is_directory {
             return self.reaches_directory(path);
         }
         self.filter.includes(path, false) && self.reaches(huai_format::path::parent(path), true)
@@ -150,7 +150,7 @@ impl Selector {
 
     /// Return `entry` of a mirrored directory if it is mirrored itself; a hardlink whose leader is
     /// left out becomes a separate file.
-    pub fn admitted<'a>(&mut self, directory: &RelPath, mut entry: Entry<'a>) -> Option<Entry<'a>> {
+    pub fn admit<'a>(&mut self, directory: &RelPath, mut entry: Entry<'a>) -> Option<Entry<'a>> {
         if self.filter.is_empty() || matches!(entry.body, Body::Directory) {
             return Some(entry);
         }
@@ -165,6 +165,7 @@ impl Selector {
         Some(entry)
     }
 
+    /// Return true if a directory and those above it are mirrored, and keep these decisions.
     fn reaches_directory(&mut self, path: &[u8]) -> bool {
         let ends = |end: usize| end == path.len() || path.get(end) == Some(&b'/');
         let is_above = |end: usize| ends(end) && self.path.get(..end) == path.get(..end);

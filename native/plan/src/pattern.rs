@@ -12,7 +12,7 @@ use crate::wildmatch::Glob;
 /// A pattern of a filter rule.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    place: Place,
+    part: MatchedPart,
     glob: Glob,
     directories: bool,
     /// True for `dir/***`; then `glob` is `dir`.
@@ -23,7 +23,7 @@ pub struct Pattern {
 
 /// The part of a path that has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MatchedPart {
     /// The last component.
     Name,
     /// The whole path.
@@ -54,14 +54,14 @@ impl Pattern {
         } else {
             Glob::parse(body)
         };
-        let place = glob.as_ref().map(|glob| place(text, glob));
+        let part = glob.as_ref().map(|glob| part(text, glob));
         let glob = glob.unwrap_or_default();
         let dir = glob.before_all().filter(|_| text.ends_with(b"***"));
         let is_special = |byte: &u8| b"*?[\\".contains(byte);
         let plain = body.iter().position(is_special).unwrap_or(body.len());
-        let head = (place == Some(Place::Whole)).then(|| body.iter().take(plain).copied());
+        let head = (part == Some(MatchedPart::Whole)).then(|| body.iter().take(plain).copied());
         Self {
-            place: place.unwrap_or(Place::Nothing),
+            part: part.unwrap_or(MatchedPart::Nothing),
             directories: shorter.is_some(),
             with_all_below: dir.is_some(),
             glob: dir.unwrap_or(glob),
@@ -71,7 +71,7 @@ impl Pattern {
 
     /// Return true if it matches names only, or no path below one of `directories`.
     pub(crate) fn is_blind_below(&self, directories: [&[u8]; 2]) -> bool {
-        self.place == Place::Name
+        self.part == MatchedPart::Name
             || directories.iter().all(|directory| {
                 let inside = [directory, &b"/"[..]].concat();
                 !self.head.starts_with(&inside) && !inside.starts_with(&self.head)
@@ -80,12 +80,12 @@ impl Pattern {
 
     /// Return true if it matches the entry `name` of the directory at `above`.
     #[must_use]
-    pub fn matches_entry(&self, above: &[u8], name: &[u8], directory: bool) -> bool {
-        if self.place == Place::Name || above.is_empty() {
-            return self.matches(name, directory);
+    pub fn matches_entry(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
+        if self.part == MatchedPart::Name || above.is_empty() {
+            return self.matches(name, is_directory);
         }
         // Most patterns of scans match one entry at the top.
-        self.may_match_below(above) && self.matches(&[above, b"/", name].concat(), directory)
+        self.may_match_below(above) && self.matches(&[above, b"/", name].concat(), is_directory)
     }
 
     /// Return false if it matches no path below `directory`.
@@ -95,56 +95,59 @@ impl Pattern {
             && (self.head.len() <= most || self.head.get(most) == Some(&b'/'))
     }
 
-    pub(crate) fn matches(&self, path: &[u8], directory: bool) -> bool {
-        if self.directories && !directory {
+    /// Return true if the pattern matches the entry at `path`.
+    pub(crate) fn matches(&self, path: &[u8], is_directory: bool) -> bool {
+        if self.directories && !is_directory {
             return false;
         }
-        match self.place {
-            Place::Name => self.fits(
+        match self.part {
+            MatchedPart::Name => self.fits(
                 path.rsplit(|&byte| byte == b'/').next().unwrap_or(path),
-                directory,
+                is_directory,
             ),
-            Place::Whole => self.fits(path, directory),
-            Place::FromSlash => self.fits(&[b"/", path].concat(), directory),
-            Place::AfterAnySlash => {
+            MatchedPart::Whole => self.fits(path, is_directory),
+            MatchedPart::FromSlash => self.fits(&[b"/", path].concat(), is_directory),
+            MatchedPart::AfterAnySlash => {
                 let from = |at: usize| path.get(at.saturating_add(1)..).unwrap_or_default();
-                self.fits(path, directory) || slashes(path).any(|at| self.fits(from(at), directory))
+                self.fits(path, is_directory)
+                    || slashes(path).any(|at| self.fits(from(at), is_directory))
             }
-            Place::Last(count) => {
+            MatchedPart::Last(count) => {
                 let mut above = path.rsplitn(count.saturating_add(2), |&byte| byte == b'/');
                 above.nth(count).is_some() && {
                     let above = above
                         .next()
                         .map_or(0, |above| above.len().saturating_add(1));
-                    self.fits(path.get(above..).unwrap_or_default(), directory)
+                    self.fits(path.get(above..).unwrap_or_default(), is_directory)
                 }
             }
-            Place::Nothing => false,
+            MatchedPart::Nothing => false,
         }
     }
 
-    fn fits(&self, text: &[u8], directory: bool) -> bool {
+    /// Return true if the glob matches `text`, or with `dir/***` a directory above it.
+    fn fits(&self, text: &[u8], is_directory: bool) -> bool {
         if !self.with_all_below {
             return self.glob.matches(text);
         }
         let above = |at: usize| text.get(..at).unwrap_or_default();
-        (directory && self.glob.matches(text))
+        (is_directory && self.glob.matches(text))
             || slashes(text).any(|at| self.glob.matches(above(at)))
     }
 }
 
 /// Return the part to match; `text` has no slash at its end, `glob` also none in front.
-fn place(text: &[u8], glob: &Glob) -> Place {
+fn part(text: &[u8], glob: &Glob) -> MatchedPart {
     let slashes = slashes(text).count();
     let deep = text.windows(2).any(|pair| pair == b"**");
     match (text, deep) {
-        (_, false) if slashes == 0 => Place::Name,
-        ([b'/', ..], _) => Place::Whole,
-        ([b'*', b'*', ..], _) => Place::FromSlash,
-        (_, true) => Place::AfterAnySlash,
+        (_, false) if slashes == 0 => MatchedPart::Name,
+        ([b'/', ..], _) => MatchedPart::Whole,
+        ([b'*', b'*', ..], _) => MatchedPart::FromSlash,
+        (_, true) => MatchedPart::AfterAnySlash,
         // A slash in a class counts as a slash of the pattern, but cannot match.
-        _ if glob.slashes() != slashes => Place::Nothing,
-        _ => Place::Last(slashes),
+        _ if glob.slashes() != slashes => MatchedPart::Nothing,
+        _ => MatchedPart::Last(slashes),
     }
 }
 

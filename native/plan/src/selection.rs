@@ -97,8 +97,8 @@ impl<R: ObjectReader> Selection<R> {
 
     /// Return a leaf of the last directory as the local tree gets it, apart from its mode, if it
     /// is selected.
-    pub fn admitted<'a>(&mut self, directory: &RelPath, entry: Entry<'a>) -> Option<Entry<'a>> {
+    pub fn admit<'a>(&mut self, directory: &RelPath, entry: Entry<'a>) -> Option<Entry<'a>> {
         let mut selectors = self.selectors.iter_mut();
-        selectors.try_fold(entry, |entry, each| each.admitted(directory, entry))
+        selectors.try_fold(entry, |entry, each| each.admit(directory, entry))
     }
 }

@@ -100,11 +100,12 @@ impl Glob {
 
     /// Return true if all of `text` matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        text.starts_with(&self.head) && text.ends_with(&self.tail) && walk(&self.tokens, text)
+        text.starts_with(&self.head) && text.ends_with(&self.tail) && fits(&self.tokens, text)
     }
 }
 
-fn walk(tokens: &[Token], text: &[u8]) -> bool {
+/// Return true if `tokens` match all of `text`.
+fn fits(tokens: &[Token], text: &[u8]) -> bool {
     let (mut pattern, mut rest) = (tokens, text);
     // The place to continue if the rest after the last star does not match: one byte further.
     let mut star: Option<(&[Token], &[u8])> = None;
@@ -237,6 +238,7 @@ fn member<'a>(rest: &'a [u8], previous: &mut Option<u8>, to: &mut Class) -> Opti
     Some(after)
 }
 
+/// Add the bytes of a named class, as in `[:digit:]`; `None` if the name is unknown.
 fn add_named(name: &[u8], to: &mut Class) -> Option<()> {
     let is_in: fn(&u8) -> bool = match name {
         b"alnum" => u8::is_ascii_alphanumeric,

@@ -29,13 +29,13 @@ use crate::packs::lent::{Reader, snapshot};
 use crate::scan::change_list::ChangeList;
 use crate::scan::frame::number;
 use crate::scan::layout::Writer;
-use crate::scan::whole_tree::{Calls, Owners, parsed};
+use crate::scan::whole_tree::{Calls, Owners, parse_patterns};
 use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::pace::Pace;
 use crate::sys::wait::wait;
 
-/// Paths that are named of those at which nothing is and was.
+/// The most unknown paths that are returned.
 const SHOWN: usize = 20;
 
 /// A reader of the objects of a snapshot, its tree, the limit on its entries.
@@ -53,7 +53,7 @@ type CommitReport = (
 /// The id of a tree, what is in it and what no snapshot holds, and the mount points.
 type WholeTree = (Vec<u8>, (Counts, u64), CommitReport, BTreeSet<Vec<u8>>);
 
-/// Which digests there are, and how they are found.
+/// The folder of known digests, and the parameters of hashing.
 #[derive(FromPyObject)]
 struct DigestOptions {
     folder: Vec<u8>,
@@ -95,7 +95,7 @@ impl TreeReader {
     ) -> PyResult<Self> {
         let (patterns, threads, one_file_system, check_readable) = scan;
         let options = ScanOptions {
-            patterns: parsed(patterns),
+            patterns: parse_patterns(patterns),
             one_file_system,
             owners: owners.is_some(),
             threads,
@@ -140,7 +140,7 @@ impl TreeReader {
             let options = WholeOptions {
                 mounts,
                 check_readable: self.check_readable,
-                keep_pairs: &|pairs| calls.give(&keep_pairs, pairs),
+                keep_pairs: &|pairs| calls.call_with(&keep_pairs, pairs),
                 look_up: &|kind, id| self.owner(kind, id, calls),
                 stop,
             };
@@ -233,7 +233,8 @@ impl TreeReader {
         }))
     }
 
-    /// The digests of what a list names are put into `into`; what cannot be read, and why.
+    /// Put the digests of listed files into `into`; returns counts of what was read, and the paths that
+    /// cannot be read, with the reasons.  The digests are stored by `keep_digests`.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_digests(
         &self,
@@ -260,7 +261,7 @@ impl TreeReader {
         Ok(((read.files, read.bytes, read.holes), unread.collect()))
     }
 
-    /// Keeps what `read_digests` found out.
+    /// Store the digests that `read_digests` computed.
     fn keep_digests(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |_, _| {
             let mut unkept = self.unkept.lock();
@@ -271,7 +272,7 @@ impl TreeReader {
 }
 
 impl TreeReader {
-    /// Work detached from Python; failures become exceptions.
+    /// Call `work` detached from Python; its failure, or an exception of a lent function, is raised.
     fn call<T: Send>(
         &self,
         py: Python<'_>,
@@ -285,6 +286,7 @@ impl TreeReader {
         }
     }
 
+    /// Convert a failure to an exception, which `explain` makes for most kinds.
     fn raise(&self, py: Python<'_>, failure: Failure) -> PyErr {
         let explained = match failure {
             Failure::Tree(error) => self.explain.call1(py, ("tree", raise(py, &error))),
@@ -333,8 +335,8 @@ impl TreeReader {
         Ok((paths, read, digests))
     }
 
-    /// Work with the folder of digests and with the reader of files, if there are digests.  Return
-    /// the counts of what was read, too.
+    /// Call `work` with the folder of digests and a hasher of files, or with `None` if there are no
+    /// digests; returns the counts of what was read, too.
     fn digesting<T>(
         &self,
         calls: &Calls,

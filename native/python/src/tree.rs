@@ -22,7 +22,7 @@ use crate::candidates::owners::Owners;
 use crate::candidates::table::{Candidates, Renames};
 use crate::candidates::table_rows::TableRows;
 use crate::stage::arrived::Places;
-use crate::stage::copy::{Failure, Folders, Ways, opened, ways};
+use crate::stage::copy::{Failure, Folders, Ways, area_of, ways};
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::{wait, wait_checking, wait_reporting};
@@ -118,8 +118,8 @@ impl Tree {
         })
     }
 
-    /// Look at all of `candidates` that were not yet looked at, where they are before `renames`;
-    /// return the first that cannot be looked at, and why.
+    /// Examine all of `candidates` with an unknown local state, at their paths before `renames`;
+    /// returns the first that cannot be examined, and its errno.
     fn survey<'py>(
         &self,
         py: Python<'py>,
@@ -140,8 +140,8 @@ impl Tree {
         Ok(refused.map(problem))
     }
 
-    /// Read each file of `candidates` of which only the content can tell if it is the wanted one,
-    /// where it is before `renames`; path and errno of a failure.  `check` is called now and then.
+    /// Hash each file of `candidates` whose content has to be read to be compared, at its path before
+    /// `renames`; returns path and errno of a failure.  `check` is called now and then.
     fn hash<'py>(
         &self,
         py: Python<'py>,
@@ -166,7 +166,7 @@ impl Tree {
         Ok(failure.map(problem))
     }
 
-    /// One kind of step with all `items`; `places` are those of staged files.
+    /// Carry out one kind of step with all `items`; `places` are those of staged files.
     #[pyo3(signature = (step, items, places = None))]
     fn carry_out<'py>(
         &self,
@@ -200,7 +200,7 @@ impl Tree {
         }
     }
 
-    /// `forwards`: the symlinks that take the places of some.
+    /// Move directories; `forwards` are the symlinks that take the places of some.
     fn move_directories<'py>(
         &self,
         py: Python<'py>,
@@ -254,7 +254,7 @@ impl Tree {
         };
         let items: Vec<Reuse> = files.map(reuse).collect();
         let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
-            self.opened(|tree| tree.stage_copies(&items, until, opened(area, done), stop))
+            self.opened(|tree| tree.stage_copies(&items, until, area_of(area, done), stop))
         })?;
         ways(py, staged)
     }
@@ -273,7 +273,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// The numbers of the owners that `rows` name.
+    /// Look up the numbers of the owners that `rows` name.
     fn numbers(&self, py: Python<'_>, rows: &TableRows) -> PyResult<Numbers> {
         self.numbers_of(py, &rows.table, rows.iter())
     }
@@ -311,7 +311,7 @@ impl Tree {
         })
     }
 
-    /// Does work with the open tree.
+    /// Call `work` with the open tree; `BADF` after `close`.
     fn opened<T>(
         &self,
         work: impl FnOnce(&mut publish::Tree) -> Result<T, Error>,
@@ -326,7 +326,7 @@ impl Tree {
         }
     }
 
-    /// For what takes microseconds.
+    /// Call `work` with the open tree, detached from Python: for what takes microseconds.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -336,6 +336,7 @@ impl Tree {
             .map_err(|error| raise(py, &error))
     }
 
+    /// Carry out a row of operations as a long call.
     fn row<'py, T: Sync>(
         &self,
         py: Python<'py>,
@@ -348,7 +349,8 @@ impl Tree {
     }
 }
 
-/// Rename within an open directory, unless something has the new name.
+/// Rename within the directory open as `folder`; an exception if the new name exists.  Returns false
+/// where the file system cannot refuse that.
 #[pyfunction]
 pub(crate) fn rename_noreplace(
     py: Python<'_>,
@@ -359,7 +361,7 @@ pub(crate) fn rename_noreplace(
     publish::rename_noreplace(folder, old, new).map_err(|error| raise(py, &error))
 }
 
-/// Convert the result of a row for Python.
+/// Convert the result of a row.
 fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
     let failure = row.failure.map(|OperationFailure { path, reason }| {
         let (word, errno, other) = reason_fields(&reason);

@@ -97,7 +97,7 @@ impl Attributes {
         Ok(true)
     }
 
-    /// Set the mode, after the owner: chown(2) clears setuid and setgid.
+    /// Set the mode, after `set_owner`, which returned `chowned`: chown(2) clears setuid and setgid.
     pub fn set_mode(&self, of: Of<'_>, status: &Status, chowned: bool) -> Outcome<()> {
         let Mode::Exact(mode) = self.mode else {
             return Ok(());
@@ -135,7 +135,7 @@ impl Attributes {
             && self.group.is_none_or(|group| group == status.group)
     }
 
-    /// Return true if a file with this status has all of them.
+    /// Return true if this is the status of a regular file with all attributes.
     pub fn are_of(&self, status: &Status) -> bool {
         let mut time = self.time();
         if status.mtime.nanoseconds == 0 {

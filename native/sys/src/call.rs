@@ -66,7 +66,7 @@ const ACL_MOST: usize = 64 << 10;
 /// The result of a call.
 pub type Outcome<T> = Result<T, Errno>;
 
-/// Convert a name for the kernel.
+/// Return a name that NUL ends, for the kernel; `INVAL` if it contains one.
 pub fn terminated(name: &[u8]) -> Outcome<CString> {
     CString::new(name).map_err(|_| Errno::INVAL)
 }
@@ -109,8 +109,8 @@ pub struct Status {
     pub ctime: Time,
 }
 
-/// Repeat a call that a signal interrupts, or that fails with `also`.
-pub fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
+/// Repeat a call, up to 16 times, that a signal interrupts or that fails with `also`.
+pub fn retry<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T> {
     for _ in 1..ATTEMPTS {
         match call() {
             Err(errno) if errno == Errno::INTR || errno == also => {}
@@ -123,12 +123,12 @@ pub fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Outcome<T>
 /// Open a directory that a person named, which may be a symlink.
 pub fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = FOR_READING.difference(OFlags::NOFOLLOW);
-    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+    retry(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Open a directory that the caller made or owns, which may not be a symlink.
 pub fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::open(path, FOR_READING, Mode::empty())
     })
 }
@@ -140,7 +140,7 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
 
 /// Open the directory `path` below `root` in one call, without following symlinks.
 pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
-    again(Errno::AGAIN, || {
+    retry(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH)
     })
 }
@@ -149,21 +149,21 @@ pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome
 /// mounts.
 pub fn open_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let how = BENEATH.union(ResolveFlags::NO_XDEV);
-    again(Errno::AGAIN, || {
+    retry(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, FOR_LOOKUPS, Mode::empty(), how)
     })
 }
 
 /// Open the directory `name` of `from` for reading.
 pub fn open_for_reading(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::openat(from, name, FOR_READING, Mode::empty())
     })
 }
 
 /// Open the directory `name` of `from` for lookups.
 pub fn open_for_lookups(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::openat(from, name, FOR_LOOKUPS, Mode::empty())
     })
 }
@@ -171,14 +171,14 @@ pub fn open_for_lookups(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
 /// Open a private file for reading.
 pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+    retry(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Reopen the file that this process has open as `number`, for reading.
 pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::open(path.as_str(), flags, Mode::empty())
     })
 }
@@ -187,7 +187,7 @@ pub fn reopen(number: u32) -> Outcome<OwnedFd> {
 pub fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::openat(from, name, flags, Mode::empty())
     })
 }
@@ -195,14 +195,14 @@ pub fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
 /// Open an entry of any type, without permission to read it and without an effect on it.
 pub fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::empty())
     })
 }
 
 /// Read the bytes at `offset` once; returns their number.
 pub fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
-    again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
+    retry(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
 }
 
 /// Fill all of `room` with the bytes at `offset`; a file that ends before is an error.
@@ -219,7 +219,7 @@ pub fn read_all_at(file: BorrowedFd<'_>, mut offset: u64, mut room: &mut [u8]) -
 }
 
 /// Return the next range of data in a range of a file; `None` if only holes follow.  Without
-/// support of the file system, everything is data.
+/// support of the file system, everything is data.  Moves the file's position.
 pub fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Option<Range<u64>>> {
     let begin = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
         Ok(begin) if begin < range.end => begin,
@@ -260,13 +260,13 @@ pub fn status_with_birth_at(
 
 /// Return type and id of the file system of an open file or directory; an id of 0 is unknown.
 pub fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
-    let kind = again(Errno::INTR, || rustix::fs::fstatfs(of))?.f_type;
-    let id = again(Errno::INTR, || rustix::fs::fstatvfs(of))?.f_fsid;
+    let kind = retry(Errno::INTR, || rustix::fs::fstatfs(of))?.f_type;
+    let id = retry(Errno::INTR, || rustix::fs::fstatvfs(of))?.f_fsid;
     Ok((u64::try_from(kind).unwrap_or_default(), id))
 }
 
 fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome<Status> {
-    again(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS))
+    retry(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS))
         .map(|found| as_status(&found))
 }
 
@@ -276,7 +276,7 @@ fn statx_with_birth(
     flags: AtFlags,
 ) -> Outcome<(Status, Option<Time>)> {
     let fields = FIELDS.union(StatxFlags::BTIME);
-    let fields_read = again(Errno::INTR, || rustix::fs::statx(from, name, flags, fields))?;
+    let fields_read = retry(Errno::INTR, || rustix::fs::statx(from, name, flags, fields))?;
     let is_told = fields_read.stx_mask & StatxFlags::BTIME.bits() != 0;
     Ok((
         as_status(&fields_read),
@@ -313,7 +313,7 @@ fn time(found: StatxTimestamp) -> Time {
 pub fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
     let path = handle_path(of);
     let mut room = vec![0; ACL_MOST];
-    let read = again(Errno::INTR, || {
+    let read = retry(Errno::INTR, || {
         rustix::fs::getxattr(path.as_str(), DEFAULT_ACL, &mut room[..])
     });
     match read {
@@ -344,14 +344,14 @@ pub fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
 }
 
 /// Make a queue of events of watched directories; reading it never blocks.
-pub fn watching() -> Outcome<OwnedFd> {
+pub fn make_watch_queue() -> Outcome<OwnedFd> {
     inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
 }
 
 /// Watch an open directory; returns its number in the queue.
 pub fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
     let path = handle_path(directory);
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         inotify::add_watch(queue, path.as_str(), WATCHED)
     })
 }

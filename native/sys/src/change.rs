@@ -14,7 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::call::{self, Outcome, Time, again, handle_path};
+use super::call::{self, Outcome, Time, handle_path, retry};
 
 /// The id that leaves a user or group unchanged.
 pub const LEAVE: u32 = u32::MAX;
@@ -27,7 +27,7 @@ pub fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
 /// Make an empty file with the permission bits of `mode`, less the umask; it must not exist.
 pub fn make_file_with(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))
     })
 }
@@ -36,7 +36,7 @@ pub fn make_file_with(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outc
 pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    again(Errno::INTR, || {
+    retry(Errno::INTR, || {
         rustix::fs::open(path.as_str(), flags, Mode::empty())
     })
 }
@@ -44,13 +44,13 @@ pub fn reopen(number: u32) -> Outcome<OwnedFd> {
 /// Open a private file for reading and writing.
 pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+    retry(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
 /// Write all of `bytes` at the current position of the file.
 pub fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
-        let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
+        let written = retry(Errno::INTR, || rustix::io::write(file, bytes))?;
         if written == 0 {
             return Err(Errno::IO);
         }
@@ -62,7 +62,7 @@ pub fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
 /// Write all of `bytes` at `offset`.
 pub fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
-        let written = again(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
+        let written = retry(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
         if written == 0 {
             return Err(Errno::IO);
         }
@@ -74,7 +74,7 @@ pub fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outc
 
 /// Share all blocks of `source` with the empty file `target`, if the file system can.
 pub fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
-    again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
+    retry(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
 /// Copy the bytes of `source` in `range` to the same offset of `target`, by any means.
@@ -86,7 +86,7 @@ pub fn copy_range(
     let (mut from, mut to) = (range.start, range.start);
     while from < range.end {
         let left = usize::try_from(range.end - from).unwrap_or(usize::MAX);
-        let copied = again(Errno::INTR, || {
+        let copied = retry(Errno::INTR, || {
             rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left)
         });
         match copied {
@@ -105,7 +105,7 @@ pub fn copy_range(
 /// seccomp.
 fn cannot_copy(errno: Errno) -> bool {
     let is_refused = matches!(errno, Errno::PERM | Errno::BADF | Errno::OVERFLOW);
-    lacks(errno) || errno == Errno::XDEV || is_refused
+    is_unsupported(errno) || errno == Errno::XDEV || is_refused
 }
 
 fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
@@ -122,15 +122,15 @@ fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64
     Ok(())
 }
 
-/// Make a hole, or write zeros if the file system cannot.
+/// Fill a range with zeros: by a hole, or by writing if the file system cannot.
 pub fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
     let flags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
-    let punched = again(Errno::INTR, || {
+    let punched = retry(Errno::INTR, || {
         rustix::fs::fallocate(file, flags, range.start, size)
     });
     match punched {
-        Err(errno) if lacks(errno) => write_zeros(file, range),
+        Err(errno) if is_unsupported(errno) => write_zeros(file, range),
         outcome => outcome,
     }
 }
@@ -140,11 +140,11 @@ pub fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
 /// Does nothing if the file system cannot reserve blocks.
 pub fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
-    let reserved = again(Errno::INTR, || {
+    let reserved = retry(Errno::INTR, || {
         rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, range.start, size)
     });
     match reserved {
-        Err(errno) if lacks(errno) => Ok(()),
+        Err(errno) if is_unsupported(errno) => Ok(()),
         outcome => outcome,
     }
 }
@@ -193,7 +193,7 @@ pub fn make_link_by_path(
 
 /// Set the size of a file.
 pub fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
-    again(Errno::INTR, || rustix::fs::ftruncate(file, size))
+    retry(Errno::INTR, || rustix::fs::ftruncate(file, size))
 }
 
 /// Set the permission bits.
@@ -243,11 +243,11 @@ pub fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outc
     rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
 }
 
-/// A place: a directory and a name in it.
-pub type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
+/// A directory and a name in it.
+pub type NameIn<'a> = (BorrowedFd<'a>, &'a [u8]);
 
-/// Rename an entry, which replaces another one.
-pub fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+/// Rename an entry; one that has the new name is replaced.
+pub fn rename(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     rustix::fs::renameat(from.0, from.1, to.0, to.1)
 }
 
@@ -255,9 +255,9 @@ pub fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
 ///
 /// If kernel or file system cannot refuse that, the name is checked first; a name that appears
 /// after the check is replaced.
-pub fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+pub fn rename_to_nothing(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     match rename_noreplace(from, to) {
-        Err(errno) if lacks(errno) => {}
+        Err(errno) if is_unsupported(errno) => {}
         outcome => return outcome,
     }
     match call::status_at(to.0, to.1) {
@@ -268,17 +268,17 @@ pub fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
 }
 
 /// Rename an entry; `EXIST` if the new name is taken, and an error if that cannot be refused.
-pub fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+pub fn rename_noreplace(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
 }
 
 /// Return true if an error means that the call or its flag is not supported.
-pub fn lacks(errno: Errno) -> bool {
+pub fn is_unsupported(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::NOTSUP)
 }
 
 /// Exchange two entries.
-pub fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
+pub fn exchange(one: NameIn<'_>, other: NameIn<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)
 }
 
@@ -294,12 +294,12 @@ pub fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
 
 /// Write a file or directory, with its attributes, to disk.
 pub fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
-    again(Errno::INTR, || rustix::fs::fsync(of))
+    retry(Errno::INTR, || rustix::fs::fsync(of))
 }
 
 /// Write all changes of the file system of an open file to disk.
 pub fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
-    again(Errno::INTR, || rustix::fs::syncfs(of))
+    retry(Errno::INTR, || rustix::fs::syncfs(of))
 }
 
 fn uid(number: u32) -> Option<Uid> {

@@ -82,7 +82,10 @@ impl Folders {
         self.root.as_fd()
     }
 
-    /// Return a handle for lookups.  `NOTDIR` means a symlink or another non-directory on the way.
+    /// Return a handle for lookups, which is kept.  `NOTDIR` means a symlink or another non-directory
+    /// on the way.
+    ///
+    /// Directories above it get u+rwx if that is needed and allowed.
     pub fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
         if path.is_empty() {
             return Ok(Arc::clone(&self.root));
@@ -112,7 +115,7 @@ impl Folders {
     }
 
     fn descend(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
-        match self.beneath.pass_within(path) {
+        match self.beneath.open_at_once_within(path) {
             Some(Err(Errno::LOOP)) => Err(Errno::NOTDIR),
             // Permissions may be lacking that this user can set, and the kernel refuses a path
             // that became too long by the trash before it.
@@ -123,28 +126,29 @@ impl Folders {
 
     /// Open component by component, beginning at the nearest open directory.
     fn walk(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
-        let mut place = parent(path);
-        while !place.is_empty() && !self.open.contains_key(place) {
-            place = parent(place);
+        let mut above = parent(path);
+        while !above.is_empty() && !self.open.contains_key(above) {
+            above = parent(above);
         }
-        let start = match self.open.get(place) {
+        let start = match self.open.get(above) {
             Some(known) => Arc::clone(&known.handle),
             None => Arc::clone(&self.root),
         };
         let mut opened: Option<OwnedFd> = None;
-        let mut begin = place.len() + usize::from(!place.is_empty());
+        let mut begin = above.len() + usize::from(!above.is_empty());
         for name in path[begin..].split(|byte| *byte == b'/') {
             let from = opened.as_ref().map_or(start.as_fd(), AsFd::as_fd);
-            let place = &path[..begin.saturating_sub(1)];
-            opened = Some(self.enter(from, name, place)?);
+            let above = &path[..begin.saturating_sub(1)];
+            opened = Some(self.enter(from, name, above)?);
             begin += name.len() + 1;
         }
         opened.ok_or(Errno::INVAL)
     }
 
-    fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], place: &[u8]) -> Outcome<OwnedFd> {
+    /// Open `name` in the directory at `path`, which gets u+rwx if needed; `XDEV` for a mount.
+    fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Outcome<OwnedFd> {
         let handle = match call::open_for_lookups(from, name) {
-            Err(Errno::ACCESS) if self.loosen(from, place)? => call::open_for_lookups(from, name),
+            Err(Errno::ACCESS) if self.loosen(from, path)? => call::open_for_lookups(from, name),
             outcome => outcome,
         }?;
         if self.beneath.is_within(&call::status(handle.as_fd())?) {
@@ -160,6 +164,7 @@ impl Folders {
         self.loosen(handle.as_fd(), path)
     }
 
+    /// Give the open directory at `path` u+rwx, and note its mode for `restore_modes`.
     fn loosen(&mut self, handle: BorrowedFd<'_>, path: &[u8]) -> Outcome<bool> {
         let status = call::status(handle)?;
         let ours = self.loosens == Some(status.user);
@@ -190,7 +195,7 @@ impl Folders {
     }
 
     /// Mark the mode of a directory as final, so that `restore_modes` does not change it.
-    pub fn settled(&mut self, path: &[u8]) {
+    pub fn settle_mode(&mut self, path: &[u8]) {
         self.loosened.remove(&InTreeOrder(path.to_vec()));
     }
 

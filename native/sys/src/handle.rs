@@ -66,7 +66,7 @@ impl Root {
 
     /// Open the directory at `path`, which is not empty, for lookups; `None` if it has to be opened
     /// component by component.
-    pub fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+    pub fn open_at_once(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
         }
@@ -75,7 +75,7 @@ impl Root {
     }
 
     /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way.
-    pub fn pass_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+    pub fn open_at_once_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
         }
@@ -90,7 +90,7 @@ impl Root {
     /// Open the directory at `path` for lookups; empty for the root.
     pub fn enter(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if !path.is_empty() {
-            if let Some(outcome) = self.pass(path).filter(|it| !is_too_long(it)) {
+            if let Some(outcome) = self.open_at_once(path).filter(|it| !is_too_long(it)) {
                 return outcome;
             }
         }
@@ -101,7 +101,7 @@ impl Root {
     }
 
     /// Open the root again.
-    pub fn again(&self) -> Outcome<OwnedFd> {
+    pub fn reopen(&self) -> Outcome<OwnedFd> {
         call::open_for_reading(self.handle(), b".")
     }
 
@@ -116,7 +116,7 @@ impl Root {
 pub struct LastDirectory<'a>(Option<(&'a [u8], OwnedFd)>);
 
 impl<'a> LastDirectory<'a> {
-    /// Open the directory at `path` below `root` for lookups; empty for the root.
+    /// Open the directory at `path` below `root` for lookups, and keep it; empty for the root.
     pub fn open(&mut self, root: &Root, path: &'a [u8]) -> Outcome<BorrowedFd<'_>> {
         let last = self.0.take().filter(|(last, _)| *last == path);
         let handle = match last {
@@ -141,7 +141,7 @@ fn check(path: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Open a directory component by component.
+/// Open a directory for reading, component by component.
 fn walk(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let mut opened: Option<OwnedFd> = None;
     let mut rest = path;

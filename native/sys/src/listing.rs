@@ -80,6 +80,7 @@ impl Names {
         Ok(())
     }
 
+    /// Sort the names, and drop repeated ones.
     fn sort(&mut self) -> Result<(), Errno> {
         let Self {
             text,
@@ -126,7 +127,7 @@ impl Names {
         self.order.clear();
     }
 
-    /// Release the memory that one exceptional directory needed.
+    /// Forget the names, and release the memory that one exceptional directory needed.
     pub fn relax(&mut self) {
         self.clear();
         self.order.shrink_to(KEPT_BYTES / size_of::<u32>());
@@ -134,7 +135,7 @@ impl Names {
     }
 }
 
-/// Allocate room for `more` bytes, or return an error: a vector that grows by itself aborts
+/// Allocate room for `more` items, or return an error: a vector that grows by itself aborts
 /// the process.
 pub fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), Errno> {
     vector.try_reserve(more).map_err(|_| Errno::NOMEM)

@@ -41,7 +41,7 @@ impl Pace {
         self.most.map_or(due, |most| due.min(most))
     }
 
-    /// Return the time until this age; `None` if it is reached.
+    /// Return the time until this age of the limit; `None` if it is reached.
     pub fn until(&self, age: Duration) -> Option<Duration> {
         let early = age.checked_sub(self.began.elapsed());
         early.filter(|early| !early.is_zero())

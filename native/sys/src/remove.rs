@@ -21,7 +21,7 @@ struct Removal {
     names: Names,
 }
 
-/// Remove `name` in the open directory `folder`, with everything below; it may be missing.
+/// Remove `name`, with everything below, in the directory open as `folder`; it may be missing.
 pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
     let failed = |errno| Error::new("remove", name, errno);
     let above = call::reopen(folder).map_err(failed)?;
@@ -40,6 +40,7 @@ pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
 }
 
 impl Removal {
+    /// Remove the current directory, which is `name` in `above`.
     fn run(&mut self, above: BorrowedFd<'_>, name: &[u8], stop: &Stop) -> Outcome<()> {
         self.empty(name)?;
         while let Some((_, folders)) = self.line.last_mut() {
@@ -69,7 +70,8 @@ impl Removal {
         Ok(())
     }
 
-    /// Remove all entries that are not directories from the directory just opened, called `name`.
+    /// Remove all entries that are not directories from the current directory, called `name`; the
+    /// others are noted in `line`.
     fn empty(&mut self, name: &[u8]) -> Outcome<()> {
         let current = self.current.as_fd();
         let mut folders = Vec::new();

@@ -29,7 +29,7 @@ impl Stop {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// Limit the reading of content to `pace`, for all threads together.
+    /// Limit the reading of content to `pace`, for all threads together, unless a pace was set before.
     pub fn hold_to(&self, pace: &Arc<Pace>) {
         // A call has one pace, which is set before it reads.
         let _first = self.pace.get_or_init(|| Arc::clone(pace));
@@ -41,7 +41,7 @@ impl Stop {
     }
 
     /// Wait until more content may be read; false if none may be.
-    pub fn may_read(&self) -> bool {
+    pub fn wait_to_read(&self) -> bool {
         !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
     }
 
@@ -59,7 +59,7 @@ impl Stop {
     }
 
     /// Count bytes of content that were read.
-    pub fn has_read(&self, bytes: usize) {
+    pub fn count_read(&self, bytes: usize) {
         if let Some(pace) = self.pace.get() {
             pace.spend(bytes);
         }

@@ -165,6 +165,7 @@ impl ChangeList {
         self.is_cut
     }
 
+    /// Append a part of the current line; of a line that is too long, only the start is kept.
     fn hold(&mut self, part: &[u8]) {
         if self.line.len().saturating_add(part.len()) > LINE_BYTES {
             let room = SHOWN_BYTES.saturating_sub(self.line.len());
@@ -177,6 +178,7 @@ impl ChangeList {
         }
     }
 
+    /// Take the paths of the current line; `is_whole` is false if no separator ended it.
     fn end_line(&mut self, is_whole: bool) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.is_too_long) {
@@ -188,6 +190,7 @@ impl ChangeList {
         self.line.clear();
     }
 
+    /// Take the paths of `line` according to the spelling.
     fn read_line(&mut self, line: &[u8], is_whole: bool) {
         if self.separator == Some(0) || self.spelling == Spelling::Lines {
             return self.add_path(line, false);
@@ -214,7 +217,8 @@ impl ChangeList {
         }
     }
 
-    /// Take a line that is a path, or output of `rsync --verbose`.
+    /// Take the possible paths of a line that is a path, or output of `rsync --verbose`; `is_cut` means
+    /// that its end may be missing.
     fn take_name(&mut self, line: &[u8], is_cut: bool) {
         let mut names = rsync::names_of(line);
         if let Some(deleted) = line.strip_prefix(b"deleting ") {
@@ -237,7 +241,7 @@ impl ChangeList {
         }
     }
 
-    /// Add a path as a person wrote it.
+    /// Add a path as a person wrote it, perhaps with `**` at its end; `perhaps` as in `Touched`.
     fn add_path(&mut self, path: &[u8], perhaps: bool) {
         match path.strip_suffix(ALL_BELOW) {
             Some(above) if above.is_empty() || above.ends_with(b"/") => {
@@ -251,6 +255,7 @@ impl ChangeList {
         self.add_spelled(path, false, perhaps);
     }
 
+    /// Add a path that is inside the module; otherwise refuse the line, unless it has other readings.
     fn add_spelled(&mut self, spelt: &[u8], all_below: bool, perhaps: bool) {
         match self.below_root(spelt) {
             Ok(path) => self.touched.push(Touched {
@@ -263,6 +268,7 @@ impl ChangeList {
         }
     }
 
+    /// Return the path from the module's root, without empty and `.` components.
     fn below_root(&self, spelt: &[u8]) -> Result<RelPath, Refusal> {
         let relative = if spelt.starts_with(b"/") {
             let below = spelt.strip_prefix(&*self.root);
@@ -294,6 +300,7 @@ impl ChangeList {
         Ok(RelPath::trusted(path))
     }
 
+    /// Count a line without a path, and keep the start of the first ones.
     fn refuse(&mut self, line: &[u8], refusal: Refusal) {
         self.refusals = self.refusals.saturating_add(1);
         if self.refused.len() < SHOWN {

@@ -87,9 +87,8 @@ pub(super) fn read_line(line: &[u8]) -> RsyncLine<'_> {
     RsyncLine::Other
 }
 
-/// Return the possible names where a symlink's target or a hardlink's leader may follow,
-/// beginning with all of the text.
-/// all of it first.
+/// Return the possible names in `text`, after which a symlink's target or a hardlink's leader may
+/// follow: all of it first, and leaders too.
 pub(super) fn names_of(text: &[u8]) -> Vec<&[u8]> {
     let mut names = vec![text];
     names.extend(before_each(text, SYMLINK));

@@ -74,15 +74,15 @@ impl<P: ImageSink> Blocks<P> {
         Ok(first)
     }
 
-    /// Replace bytes that were placed before.
-    pub(crate) fn patch(&mut self, place: u64, data: &[u8]) -> Result<()> {
-        let within = |start: u64| usize::try_from(place.checked_sub(start)?).ok();
+    /// Replace bytes at the offset `at`, which were placed before.
+    pub(crate) fn patch(&mut self, at: u64, data: &[u8]) -> Result<()> {
+        let within = |start: u64| usize::try_from(at.checked_sub(start)?).ok();
         if let Some(at) = within(0).filter(|at| *at < BLOCK) {
             overwrite(&mut self.first, at, data);
         } else if let Some(at) = within(self.at).filter(|at| *at < self.records.len()) {
             overwrite(&mut self.records, at, data);
         } else {
-            self.to.write_at(place, data)?;
+            self.to.write_at(at, data)?;
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl<P: ImageSink> Blocks<P> {
         Ok(())
     }
 
-    /// Write block 0.
+    /// Write the current metadata block, then `first` as block 0.
     pub(crate) fn finish(&mut self, first: &[u8]) -> Result<()> {
         self.flush()?;
         self.to.write_at(0, first)

@@ -119,7 +119,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         let mut names = Children::default();
         for entry in Leaves::new(&path, leaves, b"") {
             let entry = entry?;
-            let (nid, kind) = self.leaf(&path, &entry, owners)?;
+            let (nid, kind) = self.place_leaf(&path, &entry, owners)?;
             names.add(&entry.name, nid, kind);
         }
         self.entries = self.entries.saturating_add(names.len() as u64);
@@ -133,7 +133,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(())
     }
 
-    /// Write everything that is still open; returns the number of blocks, or `None` if too many.
+    /// Write what is open, block 0 last; returns the number of blocks, or `None` if too many.
     pub fn finish(&mut self, uuid: &[u8; 16]) -> Result<Option<u32>> {
         while !self.open.is_empty() {
             self.close()?;
@@ -147,7 +147,8 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(Some(count))
     }
 
-    fn leaf(
+    /// Place the inode of a leaf, unless it is a further name of a file; returns its number.
+    fn place_leaf(
         &mut self,
         directory: &RelPath,
         entry: &Entry<'_>,
@@ -156,7 +157,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         match &entry.body {
             Body::Symlink { target } => {
                 let attributes = self.attributes(entry, Type::Symlink, owners)?;
-                Ok((self.symlink(&attributes, target)?, Type::Symlink))
+                Ok((self.place_symlink(&attributes, target)?, Type::Symlink))
             }
             Body::File {
                 link: Some(leader), ..
@@ -183,7 +184,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         }
     }
 
-    fn symlink(&mut self, attributes: &Attributes, target: &[u8]) -> Result<u64> {
+    fn place_symlink(&mut self, attributes: &Attributes, target: &[u8]) -> Result<u64> {
         let size = target.len() as u64;
         if INODE_BYTES.saturating_add(target.len()) <= BLOCK {
             let inode = attributes.inode(Data::Inline, size, 0);
@@ -193,13 +194,13 @@ impl<P: ImageSink> ImageBuilder<P> {
         self.place_inode(&attributes.inode(Data::Plain, size, number(block)))
     }
 
-    /// Place an inode; returns its number.
+    /// Place and count an inode; returns its number.
     fn place_inode(&mut self, record: &[u8]) -> Result<u64> {
         self.inodes = self.inodes.saturating_add(1);
         Ok(nid(self.blocks.put_record(record)?))
     }
 
-    /// Write the innermost directory, and add it to its parent.
+    /// Write the innermost directory, add it to its parent, and patch the references to it.
     fn close(&mut self) -> Result<()> {
         let Some(mut directory) = self.open.pop() else {
             return Ok(());
@@ -207,7 +208,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         let subdirectories = u32::try_from(directory.subdirectories.len()).unwrap_or(u32::MAX);
         directory.attributes.links = subdirectories.saturating_add(2);
         let is_root = self.open.is_empty();
-        let (placed, nid) = place(&mut self.blocks, &directory, is_root)?;
+        let (placed, nid) = place_directory(&mut self.blocks, &directory, is_root)?;
         self.entries = self.entries.saturating_add(1);
         self.inodes = self.inodes.saturating_add(1);
         for place in directory.upwards.iter().chain([&placed.own]) {
@@ -221,6 +222,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(())
     }
 
+    /// Return the attributes of an inode; the ids of its owners are looked up once and kept.
     fn attributes(
         &mut self,
         entry: &Entry<'_>,
@@ -249,7 +251,7 @@ impl<P: ImageSink> ImageBuilder<P> {
 
 /// Write a directory: its entries in blocks of their own, the last one after the inode if it
 /// fits.  `.` and `..` refer to the root until they are patched.
-fn place<P: ImageSink>(
+fn place_directory<P: ImageSink>(
     blocks: &mut Blocks<P>,
     open: &Open,
     is_root: bool,

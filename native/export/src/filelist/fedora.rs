@@ -66,13 +66,13 @@ impl FileList {
         for leaf in Leaves::new(path, &listing.leaves, b"") {
             let leaf = leaf?;
             if !self.exported.names(path, &leaf.name) && self.is_listed(&leaf.name, leaf.mode) {
-                self.row(path, &leaf, out);
+                self.put_row(path, &leaf, out);
             }
         }
         Ok(())
     }
 
-    /// Enter a directory other than the root; returns true if its entries are listed.
+    /// Append the line of a directory, not the root; returns false if it is hidden with its entries.
     fn enter(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<bool> {
         let path = listing.path.as_bytes();
         let is_outside = |directory: &mut Vec<u8>| !is_within(path, directory);
@@ -87,7 +87,7 @@ impl FileList {
             return Ok(false);
         }
         if !self.exported.holds(path) {
-            self.row(&listing.path, &entry, out);
+            self.put_row(&listing.path, &entry, out);
         }
         if entry.mode & OTHERS_READ == 0 && self.restricted.is_none() {
             self.restricted = Some(path.to_vec());
@@ -95,6 +95,7 @@ impl FileList {
         Ok(true)
     }
 
+    /// Return true if an entry is listed; counts a name that no line can hold.
     fn is_listed(&mut self, name: &[u8], mode: u16) -> bool {
         if mode & GROUP_READS == 0 || name.starts_with(DELETED_OVER_NFS) {
             return false;
@@ -104,8 +105,8 @@ impl FileList {
         fits
     }
 
-    /// Append the line of an entry; a directory has no name and the path `path`.
-    fn row(&self, path: &RelPath, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    /// Append the line of an entry unless its suffix excludes it; a directory `path` has no name.
+    fn put_row(&self, path: &RelPath, entry: &Entry<'_>, out: &mut Vec<u8>) {
         match &self.rows {
             Rows::Times => {
                 let (kind, size) = match &entry.body {

@@ -54,7 +54,7 @@ struct Gathered {
 }
 
 impl Directories {
-    /// Add the next directory.
+    /// Add the next directory, and count the names of hardlink groups in it.
     pub fn gather(&mut self, listing: &Listing) -> Result<()> {
         let path = listing.path.as_bytes();
         let entry = decode_directory(&listing.path, &listing.attributes)?;
@@ -103,7 +103,7 @@ impl Directories {
         }
     }
 
-    /// Return the number of an owner; there are few.
+    /// Return the number of an owner, which is added if new; there are few.
     fn number(&mut self, owner: &[u8]) -> usize {
         let position = self.owners.iter().position(|each| each == owner);
         position.unwrap_or_else(|| {
@@ -161,7 +161,7 @@ impl Ls {
         }
     }
 
-    /// Append the text of the next directory to `out`.
+    /// Append the text of the next directory to `out`, unless it is hidden by a name with a dot.
     pub fn put_listing(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
         let path = listing.path.as_bytes();
         let place = self.place;
@@ -287,6 +287,7 @@ struct Columns {
 }
 
 impl Columns {
+    /// Widen the columns for a row, and add its blocks.
     fn fit(&mut self, row: &Row<'_>) {
         self.links = self.links.max(digits(row.links));
         self.owners = self.owners.max(shown_owner(row.owner).0.len());

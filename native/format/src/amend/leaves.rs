@@ -35,6 +35,7 @@ impl<'a> LeafReader<'a> {
         Ok(reader)
     }
 
+    /// Make `leaf` the next leaf, if there is one.
     fn advance(&mut self) -> Result<()> {
         self.leaf = None;
         if self.text.is_empty() {
@@ -51,6 +52,7 @@ impl<'a> LeafReader<'a> {
         Ok(())
     }
 
+    /// Return the leaf and go on to the next one; `None` if it is not wanted now.
     pub(super) fn take_if(&mut self, is_wanted: bool) -> Result<Option<Leaf<'a>>> {
         if !is_wanted {
             return Ok(None);

@@ -22,8 +22,8 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Merge the leaves of the snapshot with those of the amendment behind the name `after`, up to
-    /// and with the name `until` if there is one.
+    /// Merge `past`, leaves of the snapshot, with the next ones of the amendment, which `after` reads:
+    /// those with names before `until`, or all.
     pub(super) fn of(
         past: &manifest::Listing,
         after: &mut LeafReader<'_>,
@@ -55,6 +55,7 @@ impl Merged {
         Ok(merged)
     }
 
+    /// Add the old or the new leaf of one name, or neither, as the amendment says.
     fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();

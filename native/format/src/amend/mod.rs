@@ -23,8 +23,8 @@ pub use amendment::{Amended, Amendment};
 use new_tree::NewTree;
 use past::SnapshotReader;
 
-/// Amend `snapshot` with `amendments`, which are in tree order, and return the new tree.
-/// `limit` is the largest number of entries that the snapshot may have.
+/// Amend `snapshot` with `amendments`, which are in tree order; write the objects of the new tree,
+/// and count what changed.  `limit` is the largest number of entries that the snapshot may have.
 pub fn amend<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,
@@ -57,11 +57,11 @@ fn amend_by<R: ObjectReader>(
             (None, None) => break,
             (None, Some(amendment)) => new.make(amendment, writer)?,
             (Some(path), Some(amendment)) => match path_order(path.as_bytes(), &amendment.path) {
-                Ordering::Less => new.pass(&mut past, writer)?,
+                Ordering::Less => new.take_over(&mut past, writer)?,
                 Ordering::Equal => new.change(&mut past, amendment, writer)?,
                 Ordering::Greater => new.make(amendment, writer)?,
             },
-            (Some(_), None) => new.pass(&mut past, writer)?,
+            (Some(_), None) => new.take_over(&mut past, writer)?,
         }
     }
     new.finish(writer)

@@ -22,7 +22,7 @@ use crate::totals::Totals;
 /// A builder that takes the directories of the snapshot and the amendments in tree order.
 pub(super) struct NewTree<'a> {
     amendments: &'a [Amendment],
-    /// The place of the next amendment.
+    /// The number of the next amendment.
     pub(super) next: usize,
     by_path: HashMap<&'a [u8], usize>,
     layout: Layout,
@@ -60,15 +60,15 @@ impl<'a> NewTree<'a> {
         }
     }
 
-    /// Take over the next directory of the snapshot, which has no amendment.
-    pub(super) fn pass<R: ObjectReader>(
+    /// Take over the next part of the snapshot, which has no amendment, unless the directory ended.
+    pub(super) fn take_over<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
         match past.next.take() {
             Some(Step::Piece(_, located)) => return self.keep(past, &located, writer),
-            Some(Step::Leaves(listing)) => return self.go_on(past, &listing, writer),
+            Some(Step::Leaves(listing)) => return self.continue_leaves(past, &listing, writer),
             other => past.next = other,
         }
         let Some(path) = past.peek()?.cloned() else {
@@ -104,8 +104,8 @@ impl<'a> NewTree<'a> {
         self.layout.keep(path, key, located.piece, writer)
     }
 
-    /// Add more leaves to the current directory.
-    fn go_on<R: ObjectReader>(
+    /// Merge more leaves of the current directory with its amendment, and count both.
+    fn continue_leaves<R: ObjectReader>(
         &mut self,
         past: &SnapshotReader<'_, R>,
         listing: &manifest::Listing,
@@ -121,7 +121,7 @@ impl<'a> NewTree<'a> {
                 .unknown
                 .remove(listing.path.join(name).as_bytes());
         }
-        self.count_out(&listing.leaves, 0);
+        self.count_removed(&listing.leaves, 0);
         self.result.added.add(Totals::of(&merged.lines));
         if merged.lines.is_empty() {
             return Ok(());
@@ -135,23 +135,23 @@ impl<'a> NewTree<'a> {
         self.layout.add(&more, writer)
     }
 
-    /// Remove the next directory of the snapshot, which no longer is one.
+    /// Leave out the next directory of the snapshot, which ended, and count what was in it.
     fn remove<R: ObjectReader>(&mut self, past: &mut SnapshotReader<'_, R>) -> Result<()> {
         match past.next.take() {
             Some(Step::Own(path, tree)) => {
                 let limit = EntryLimit::new(past.entries);
                 let mut walk = Walk::below(path, tree, limit);
                 while let Some(listing) = walk.next(past.snapshot)? {
-                    self.count_out(&listing.leaves, 1);
+                    self.count_removed(&listing.leaves, 1);
                 }
             }
-            Some(Step::Listing(listing)) => self.count_out(&listing.leaves, 1),
+            Some(Step::Listing(listing)) => self.count_removed(&listing.leaves, 1),
             _ => {}
         }
         Ok(())
     }
 
-    /// Apply the next amendment to the next directory of the snapshot.
+    /// Apply the next amendment to the next directory of the snapshot, and count the leaves.
     pub(super) fn change<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
@@ -173,7 +173,7 @@ impl<'a> NewTree<'a> {
                 self.result.unknown.insert(path.as_bytes().to_vec());
             }
         }
-        self.count_out(&listing.leaves, 0);
+        self.count_removed(&listing.leaves, 0);
         self.write_listing(amendment, &merged, writer)?;
         if sparse.is_some() {
             self.open = Some((amendment, leaves));
@@ -204,6 +204,7 @@ impl<'a> NewTree<'a> {
         self.write_listing(amendment, &merged, writer)
     }
 
+    /// Write the directory of the next amendment, and go on to the amendment after it.
     fn write_listing(
         &mut self,
         amendment: &'a Amendment,
@@ -222,7 +223,7 @@ impl<'a> NewTree<'a> {
         self.layout.add(&listing, writer)
     }
 
-    /// Return true if the directory at `path` of the snapshot no longer is one.
+    /// Return true if the directory at `path` of the snapshot ended, and note it in the result.
     fn has_ended(&mut self, path: &RelPath) -> bool {
         if let Some(top) = &self.ended {
             if is_below(path.as_bytes(), top.as_bytes()) {
@@ -246,7 +247,7 @@ impl<'a> NewTree<'a> {
         ended
     }
 
-    fn count_out(&mut self, leaves: &[u8], directories: u64) {
+    fn count_removed(&mut self, leaves: &[u8], directories: u64) {
         self.result.removed.add(Totals::of(leaves));
         self.result.removed_directories =
             self.result.removed_directories.saturating_add(directories);

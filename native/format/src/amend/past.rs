@@ -50,8 +50,8 @@ impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
         }))
     }
 
-    /// Return the listing of the next directory, opening it if it has a tree of its own.  With an
-    /// amendment to apply there, only the beginning of the listing may be returned.
+    /// Return the listing of the next directory and go on; opens it if it has a tree of its own.  With
+    /// an amendment to apply there, only the beginning of the listing may be returned.
     pub(super) fn listing(
         &mut self,
         amendment: Option<&Amendment>,

@@ -76,7 +76,8 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Open the directory at `path` with the git tree `tree`; `None` if all of it has to be read.
+    /// Read the start of each piece of the directory at `path` with the git tree `tree`, and find those
+    /// that change; `None` if all of it has to be read.
     pub(super) fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: &RelPath,
@@ -133,6 +134,7 @@ impl Sparse {
         self.until.as_deref()
     }
 
+    /// Return the next part in tree order, if there is one.
     fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -189,7 +191,7 @@ impl Sparse {
         }
     }
 
-    /// Read a piece, and return its leaves if it has any.
+    /// Read a piece: return its leaves if it has any, and queue its subdirectories.
     fn read<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

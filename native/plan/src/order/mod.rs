@@ -174,6 +174,7 @@ impl<R: ObjectReader> Order<R> {
         volatile.or_else(|| self.first(stated, path, symlink))
     }
 
+    /// Return the position in the table of the first of some rules that matches.
     fn first(&self, rules: &Range<usize>, path: &[u8], symlink: bool) -> Option<usize> {
         let candidates = self.table.rules.get(rules.clone())?;
         let place = first(candidates.iter().map(|rule| &rule.pattern), path, symlink)?;
@@ -192,7 +193,8 @@ impl<R: ObjectReader> Order<R> {
         }
     }
 
-    /// Return the repositories that contain `folder`, outermost first.
+    /// Return the repositories that contain `folder`, outermost first; finds and keeps those around the
+    /// directories that were not searched before.
     pub fn around(&mut self, folder: &[u8]) -> Result<Around> {
         let mut missing = Vec::new();
         let mut cached = None;
@@ -207,14 +209,14 @@ impl<R: ObjectReader> Order<R> {
         }
         let mut around = cached.unwrap_or_default();
         for path in missing.into_iter().rev() {
-            around = self.entered(path, around)?;
+            around = self.around_content(path, around)?;
             self.around.insert(path.to_vec(), Arc::clone(&around));
         }
         Ok(around)
     }
 
-    /// Return the repositories around the content of `path`; `outer` are those around `path`.
-    fn entered(&mut self, path: &[u8], outer: Around) -> Result<Around> {
+    /// Return the repositories around the content of `path`: `outer`, and one with its top there.
+    fn around_content(&mut self, path: &[u8], outer: Around) -> Result<Around> {
         if let Some(profile) = self.table.assigned.get(path) {
             let profile = *profile;
             return Ok(profile.map_or_else(Around::default, |profile| {

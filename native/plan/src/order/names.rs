@@ -167,7 +167,8 @@ impl<R: ObjectReader> NameLookup<R> {
         Ok(false)
     }
 
-    /// Return the result of `look` for the names in a directory; false if it does not exist.
+    /// Return the result of `look` for the names in a directory; false if it does not exist.  Reads and
+    /// keeps the names of the whole own directory around it.
     fn inside(
         &mut self,
         folder: &[u8],
@@ -180,7 +181,7 @@ impl<R: ObjectReader> NameLookup<R> {
         let names = if let Some(names) = self.read.get(path) {
             names
         } else {
-            let names = self.names(&own)?;
+            let names = self.read_names(&own)?;
             let left = READ_BYTES.saturating_sub(names.bytes);
             self.read.make_room(|kept| kept.bytes, left);
             self.read.keep(path, names)
@@ -188,7 +189,8 @@ impl<R: ObjectReader> NameLookup<R> {
         names.inside.get(folder).map_or(Ok(false), look)
     }
 
-    fn names(&self, own: &OwnDirectory) -> Result<Names> {
+    /// Read the names in an own directory, and in those inlined in it.
+    fn read_names(&self, own: &OwnDirectory) -> Result<Names> {
         let mut limit = EntryLimit::new(self.own.limit());
         limit.spend_trees(own.children.len(), &own.path)?;
         let mut names = Names::default();

@@ -69,6 +69,7 @@ impl StagePattern {
     }
 }
 
+/// Return true if `parts` match all `names`.
 fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
     // Most patterns end in a name that no other path has.
     if let (Some(Part::Name(glob)), Some(name)) = (parts.last(), names.last()) {

@@ -89,7 +89,7 @@ pub(crate) fn block_index(data: &[u8]) {
     if let Ok(index) = read {
         assert_eq!(index.encode(), bytes);
         assert_eq!(proved.is_ok(), index.digest() == *digest);
-        assert_eq!(index.unknown(&index.places(Some(&index))), 0);
+        assert_eq!(index.unknown_bytes(&index.sources(Some(&index))), 0);
         let last = index.blocks().len() - 1;
         assert_eq!(index.range(last).end, size);
         assert!(!index.range(last).is_empty());
@@ -248,7 +248,7 @@ pub(crate) fn pack(data: &[u8]) {
         &mut Budget::new(WORK, &go_on),
     );
     if let Ok(objects) = resolved {
-        for place in objects.places() {
+        for place in objects.index_entries() {
             assert!(objects.contains(&place.oid));
             assert!(place.offset < data.len() as u64);
         }

@@ -32,7 +32,7 @@ const ATTRIBUTES: [(&str, Attribute); 8] = [
 ];
 
 /// A path, its wanted entry, its past entries.
-pub(crate) type Place<'py> = (
+pub(crate) type PathFields<'py> = (
     Vec<u8>,
     Option<Bound<'py, PyTuple>>,
     Vec<Bound<'py, PyTuple>>,
@@ -50,7 +50,7 @@ pub(crate) struct Types {
     pub(crate) names: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
-/// The error of a table that has no room for more.
+/// Make the exception for a table that has no room for more.
 pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
     let error = Error {
         doing: "compare",
@@ -60,7 +60,7 @@ pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
     raise(py, &error)
 }
 
-/// Read an entry; text that `known` has already is not stored twice.
+/// Convert an entry, adding its texts and owners to the table; those that `known` has are shared.
 pub(crate) fn stated(
     table: &mut Candidates,
     entry: &Bound<'_, PyTuple>,
@@ -143,7 +143,7 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
     let state = match have {
         Some(have) => {
             let have = stated(table, &have, None)?;
-            something(&have, links, inode)
+            local_state(&have, links, inode)
         }
         None if special => LocalState::Something {
             seen: LocalStatus {
@@ -157,7 +157,7 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
         },
         None => LocalState::Nothing,
     };
-    place(py, table, (path, wanted, past), state)?;
+    push_path(py, table, (path, wanted, past), state)?;
     let digest = table.add_text(&digest.unwrap_or_default());
     let digest = digest.map_err(|errno| full(py, errno))?;
     let mut attributes = AttributeSet::default();
@@ -173,8 +173,8 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
     Ok(())
 }
 
-/// The local state of an entry that Python describes.
-fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
+/// Return the local state of an entry that Python describes.
+fn local_state(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
     LocalState::Something {
         seen: LocalStatus {
             mode: have.mode.bits,
@@ -193,10 +193,10 @@ fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalSta
 }
 
 /// Add a row for a path, its wanted entry and its past entries.
-pub(crate) fn place(
+pub(crate) fn push_path(
     py: Python<'_>,
     table: &mut Candidates,
-    (path, wanted, past): Place<'_>,
+    (path, wanted, past): PathFields<'_>,
     state: LocalState,
 ) -> PyResult<()> {
     let entry = wanted
@@ -227,7 +227,7 @@ impl RowConverter {
             .map(|each| self.entry(py, &path, each));
         let past = PyTuple::new(py, past.collect::<PyResult<Vec<_>>>()?)?;
         let wanted_entry = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
-        let have = self.have(py, &path, row)?;
+        let have = self.local_entry(py, &path, row)?;
         let (links, inode) = match table.local(row) {
             LocalState::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
             LocalState::Unknown | LocalState::Nothing => (1, (0, 0)),
@@ -252,12 +252,12 @@ impl RowConverter {
         (!span.is_empty()).then(|| PyBytes::new(py, self.table.bytes(span)))
     }
 
-    fn name<'py>(&self, py: Python<'py>, place: u32) -> Bound<'py, PyBytes> {
-        let name = self.table.owners().get(place as usize);
+    fn owner_name<'py>(&self, py: Python<'py>, position: u32) -> Bound<'py, PyBytes> {
+        let name = self.table.owners().get(position as usize);
         PyBytes::new(py, name.map_or(b"", Vec::as_slice))
     }
 
-    /// The entry that is wanted.
+    /// Convert the wanted entry of a row; Python's `None` if its path is to be free.
     pub(crate) fn wanted_entry<'py>(
         &self,
         py: Python<'py>,
@@ -277,7 +277,10 @@ impl RowConverter {
         entry: &Stated,
     ) -> PyResult<Bound<'py, PyAny>> {
         let types = &self.types;
-        let (owner, group) = (self.name(py, entry.owner), self.name(py, entry.group));
+        let (owner, group) = (
+            self.owner_name(py, entry.owner),
+            self.owner_name(py, entry.group),
+        );
         let mode = entry.mode;
         let bits = mode.bits.into_pyobject(py)?;
         let mode = if mode.kept {
@@ -308,7 +311,8 @@ impl RowConverter {
         }
     }
 
-    fn have<'py>(
+    /// Convert the local entry of a row, if it has one of a type that metadata describe.
+    fn local_entry<'py>(
         &self,
         py: Python<'py>,
         path: &Bound<'py, PyBytes>,
@@ -332,8 +336,8 @@ impl RowConverter {
                 group.bind(py).call1((seen.group,))?,
             ),
             _ => (
-                self.name(py, seen.user).into_any(),
-                self.name(py, seen.group).into_any(),
+                self.owner_name(py, seen.user).into_any(),
+                self.owner_name(py, seen.group).into_any(),
             ),
         };
         let (mtime, mode) = (seen.mtime, seen.mode);
@@ -356,7 +360,7 @@ impl RowConverter {
     }
 }
 
-/// The names of what differs.
+/// Return the names of the attributes in a set.
 fn differing(py: Python<'_>, found: AttributeSet) -> PyResult<Bound<'_, PyFrozenSet>> {
     let names = ATTRIBUTES.iter().filter(|(_, each)| found.has(*each));
     PyFrozenSet::new(py, names.map(|(name, _)| *name))

@@ -42,6 +42,7 @@ enum Leaves<'py> {
     Listed(Vec<(Vec<u8>, bool)>),
 }
 
+/// Return the stage of each file or symlink, a byte each; fewer after a stop.
 fn stages<'a>(
     order: &mut Order<Reader>,
     items: impl Iterator<Item = (&'a [u8], bool)>,
@@ -64,7 +65,7 @@ impl PublishPatterns {
         Self(patterns.into_iter().map(pattern).collect())
     }
 
-    /// For each path the place of the first that matches.
+    /// Return for each path the position of the first pattern that matches.
     #[pyo3(signature = (paths, *, symlink))]
     fn first(&self, paths: TableRows, symlink: bool) -> Vec<Option<usize>> {
         let paths = paths.paths();

@@ -48,7 +48,7 @@ impl Owners {
         }
     }
 
-    /// The numbers of all owners that are wanted for some of its rows, by their places in `table`.
+    /// Return the numbers of the owners of all wanted entries in `rows`, by position in `table`.
     pub(crate) fn numbers<'a>(
         &mut self,
         py: Python<'_>,

@@ -85,7 +85,7 @@ impl Rows {
         digests.map(digest).collect()
     }
 
-    /// The rows at some places.
+    /// Return the rows at these positions of the sequence.
     fn pick(&self, places: Vec<usize>) -> PyResult<Self> {
         let numbers = self.chosen.numbers();
         let number = |place: usize| numbers.get(place).copied().ok_or_else(no_such_row);
@@ -93,7 +93,7 @@ impl Rows {
         Ok(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers?)))
     }
 
-    /// Append `others` to these rows; None if they are not rows of one table.
+    /// Return these rows and `others`; None if they are not rows of one table.
     fn joined(&self, others: Vec<PyRef<'_, Self>>) -> Option<Self> {
         let mut numbers = self.chosen.numbers().to_vec();
         for other in others {
@@ -139,6 +139,7 @@ impl Rows {
         }
     }
 
+    /// Convert a row to the kind of value of this sequence.
     fn value<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
         let path = || PyBytes::new(py, self.converter.table.path(row));
         match self.kind {
@@ -173,7 +174,7 @@ impl<'py> FromPyObject<'_, 'py> for TableRows {
     }
 }
 
-/// Add an entry, a removal, or a path alone.
+/// Add a row for an entry, a removal, or a path alone.
 fn push_item(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut path = item.clone();
     let (mut wanted, mut state) = (None, LocalState::Nothing);

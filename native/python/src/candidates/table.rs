@@ -11,7 +11,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
 
-use super::entry::{Place, RowConverter, Types, full, place, push};
+use super::entry::{PathFields, RowConverter, Types, full, push, push_path};
 use super::plan::Plan;
 use crate::snapshots::columns::all_bytes;
 use crate::snapshots::compare::{Side, side};
@@ -62,9 +62,11 @@ impl Candidates {
     }
 
     /// Add paths that are to be looked at.
-    fn add(&self, py: Python<'_>, places: Vec<Place<'_>>) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, places: Vec<PathFields<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
-        self.change(|table| places.try_for_each(|each| place(py, table, each, LocalState::Unknown)))
+        self.change(|table| {
+            places.try_for_each(|each| push_path(py, table, each, LocalState::Unknown))
+        })
     }
 
     /// Add all paths in which two snapshots differ after one filter.  Return the moved
@@ -88,7 +90,7 @@ impl Candidates {
                     if ended || changes.is_over() || stop.is_set() {
                         return Ok(());
                     }
-                    changes.go_on();
+                    changes.allow_more();
                 }
             })?;
             ended.map_err(refuse)?;
@@ -101,7 +103,7 @@ impl Candidates {
                 .iter()
                 .map(|(old, new)| (path(old), path(new)));
             let moved = moved.collect();
-            if changes.apart {
+            if changes.moves_differ {
                 table.truncate(before);
                 return Ok(None);
             }
@@ -134,7 +136,7 @@ impl Candidates {
 
     /// Return true if the table has a path below a directory; after `merge`.
     fn has_below(&self, path: &[u8]) -> PyResult<bool> {
-        Ok(self.snapshot()?.has_below(path))
+        Ok(self.shared_table()?.has_below(path))
     }
 
     /// Record that these paths will have no entry; after `merge`.
@@ -148,7 +150,7 @@ impl Candidates {
 
     /// The parent directories of the paths, each once.
     fn parents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let directories = candidates::parents(&table, table.rows().iter());
         Ok(all_bytes(py, directories))
     }
@@ -160,7 +162,7 @@ impl Candidates {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(self.snapshot()?.rows().len())
+        Ok(self.shared_table()?.rows().len())
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, place: isize) -> PyResult<Bound<'py, PyAny>> {
@@ -180,7 +182,7 @@ impl Candidates {
 
     /// The number of files that have to be hashed.
     fn unhashed(&self) -> PyResult<usize> {
-        Ok(self.snapshot()?.unhashed().count())
+        Ok(self.shared_table()?.unhashed().count())
     }
 
     /// Set the digest of the content of a row.
@@ -201,7 +203,7 @@ impl Candidates {
         py: Python<'py>,
         paths: &Bound<'py, PyAny>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         if paths.is_empty() {
             return Ok(Vec::new());
@@ -213,7 +215,7 @@ impl Candidates {
 
     /// Directories that rows show to be missing, or perhaps missing.
     fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let directories = table.rows().iter().filter_map(|row| expected(&table, row));
         let directories: HashSet<_> = directories.filter(|path| !path.is_empty()).collect();
         Ok(all_bytes(py, directories))
@@ -221,7 +223,7 @@ impl Candidates {
 
     /// The leaders of all hardlinks that are wanted.
     fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let entries = table.rows().iter().filter_map(|row| row.wanted);
         let linked = entries.filter(Stated::is_linked);
         let leaders: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
@@ -230,7 +232,7 @@ impl Candidates {
 
     /// The paths of all hardlinks that are wanted.
     fn linked<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let linked = |row: &&Row| row.wanted.as_ref().is_some_and(Stated::is_linked);
         Ok(all_bytes(
             py,
@@ -244,7 +246,7 @@ impl Candidates {
 
     /// The files that share their inode and are replaced.
     fn replaced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let shared = table
             .rows()
             .iter()
@@ -264,8 +266,8 @@ impl Candidates {
     fn part(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         self.change(|table| {
-            for place in places(table, |row| paths.contains(table.path(row))) {
-                if let Some(row) = table.rows_mut().get_mut(place) {
+            for position in positions(table, |row| paths.contains(table.path(row))) {
+                if let Some(row) = table.rows_mut().get_mut(position) {
                     row.differing.add_if(Attribute::Link, true);
                 }
             }
@@ -309,7 +311,7 @@ impl Candidates {
 
     /// The number of paths without an entry, and of those that should have none.
     fn unequal(&self) -> PyResult<(usize, usize)> {
-        let table = self.snapshot()?;
+        let table = self.shared_table()?;
         let missing = table
             .rows()
             .iter()
@@ -325,7 +327,7 @@ impl Candidates {
 }
 
 impl Candidates {
-    /// Work on the table; every other call is refused meanwhile.
+    /// Work on the table, or on a copy if it is shared; every other call is refused meanwhile.
     pub(crate) fn change<T>(
         &self,
         work: impl FnOnce(&mut candidates::Candidates) -> PyResult<T>,
@@ -334,17 +336,18 @@ impl Candidates {
         work(Arc::make_mut(&mut table))
     }
 
-    fn snapshot(&self) -> PyResult<Arc<candidates::Candidates>> {
+    fn shared_table(&self) -> PyResult<Arc<candidates::Candidates>> {
         Ok(Arc::clone(&*self.table.try_lock()?))
     }
 
     fn converter(&self) -> PyResult<RowConverter> {
         Ok(RowConverter {
-            table: self.snapshot()?,
+            table: self.shared_table()?,
             types: Arc::clone(&self.types),
         })
     }
 
+    /// Convert the rows for which `is_chosen` is true to candidates.
     fn chosen<'py>(
         &self,
         py: Python<'py>,
@@ -357,17 +360,18 @@ impl Candidates {
     }
 }
 
-fn places(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) -> Vec<usize> {
+/// Return the positions of the rows for which `is_meant` is true.
+fn positions(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) -> Vec<usize> {
     let rows = table.rows().iter().enumerate();
     let meant = rows.filter(|(_, row)| is_meant(row));
-    meant.map(|(place, _)| place).collect()
+    meant.map(|(position, _)| position).collect()
 }
 
 fn links(table: &candidates::Candidates, row: &Row) -> u32 {
     table.local(row).status().map_or(1, |seen| seen.links)
 }
 
-/// The directory that a row shows to be missing, or perhaps missing.
+/// Return the directory that a row shows to be missing, or perhaps missing.
 fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [u8]> {
     let wanted_entry = row.wanted?;
     let past = table.past(row);

@@ -85,7 +85,7 @@ impl TableRows {
         })
     }
 
-    /// Digest and size of each file with a digest, and its place.
+    /// Return digest and size of each file with a digest, and its position in these rows.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (Blake3Digest, u64, usize)> {
         let entries = self.entries().enumerate();
         entries.filter_map(|(place, (_, wanted))| Some((self.digest(&wanted)?, wanted.size, place)))
@@ -116,7 +116,7 @@ impl TableRows {
         })
     }
 
-    /// Files and symlinks of the rows.
+    /// Return the files and symlinks of the rows.
     pub(crate) fn leaves(&self, numbers: &Numbers) -> Vec<Leaf> {
         let entries = self.entries().zip(self.files(numbers));
         let leaf = |((_, wanted), file): ((_, Stated), _)| match wanted.kind {
@@ -131,7 +131,7 @@ impl TableRows {
         let link = |((_, wanted), file): ((_, Stated), _)| Link {
             file,
             size: wanted.size,
-            leader: wanted.is_linked().then(|| self.other(&wanted)),
+            leader: wanted.is_linked().then(|| self.leader_or_target(&wanted)),
         };
         entries.map(link).collect()
     }
@@ -140,17 +140,18 @@ impl TableRows {
         let entries = self.entries().zip(self.files(numbers));
         let symlink = |((_, wanted), file): ((_, Stated), PublishedFile)| Symlink {
             path: file.path,
-            target: self.other(&wanted),
+            target: self.leader_or_target(&wanted),
             attributes: file.attributes,
         };
         entries.map(symlink).collect()
     }
 
-    fn other(&self, wanted: &Stated) -> Vec<u8> {
+    /// Return the leader of a hardlink, or a symlink's target.
+    fn leader_or_target(&self, wanted: &Stated) -> Vec<u8> {
         self.table.bytes(wanted.other).to_vec()
     }
 
-    /// Directories; of those that are only a path, no attributes are known.
+    /// Return the rows as directories; those without a wanted entry have no attributes.
     pub(crate) fn directories(&self, numbers: &Numbers) -> Vec<WantedDirectory> {
         let directory = |row: &Row| WantedDirectory {
             path: self.table.path(row).to_vec(),

@@ -78,16 +78,21 @@ impl TreeComparison {
     ) -> PyResult<Self> {
         let (filters, modes) = selection;
         let modes = modes_of(modes);
-        let (top, apart, after) = scope;
+        let (top, left_out, after) = scope;
         let options = ComparisonOptions {
-            scope: Scope { top, apart, after },
+            scope: Scope {
+                top,
+                left_out,
+                after,
+            },
             modes,
             owners: owners.is_some(),
             content,
             opens_up,
             threads,
         };
-        let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);
+        let opened =
+            compare::TreeComparison::open(handle, self::selection(snapshot, &filters)?, options);
         Ok(Self {
             comparison: Guarded::new(opened.map_err(|error| raise(py, &error))?),
             modes,
@@ -143,7 +148,7 @@ impl TreeComparison {
 }
 
 impl TreeComparison {
-    /// Compare until `to` is full; return true at the end, and the last place.
+    /// Compare until `to` is full, calling `check` at times; return true at the end, and the position.
     fn advance(
         &self,
         py: Python<'_>,
@@ -169,6 +174,7 @@ impl TreeComparison {
         }
     }
 
+    /// Call Python for the number of an owner; `None` if owners are not compared.
     fn number(&self, kind: OwnerKind, name: &[u8]) -> PyResult<Option<u32>> {
         let Some((user, group)) = &self.owners else {
             return Ok(None);
@@ -181,7 +187,8 @@ impl TreeComparison {
     }
 }
 
-fn selected(
+/// Return the selection of the wanted listings by filters, all of which must reach an entry.
+fn selection(
     (reader, limit, wanted): (Py<PyAny>, u64, WantedListings),
     filters: &[Py<Filter>],
 ) -> PyResult<Selection<Reader>> {

@@ -29,7 +29,7 @@ impl FoundDigests {
         self.0.lock().len()
     }
 
-    /// The tree of a snapshot with these digests.
+    /// Write the objects of a snapshot with these digests; returns the id of its tree.
     fn write(
         &self,
         py: Python<'_>,

@@ -7,7 +7,7 @@ use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
-/// Does what records say, below one directory.
+/// A maker that carries out records below one directory.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Maker(Guarded<attr_tree::Maker>);
 

@@ -22,7 +22,7 @@ type Lent<'py> = (Py<PyAny>, Bound<'py, PyBytes>, u64);
 /// Paths of files that are left out, and the seconds that their directories show.
 type Own = (Vec<Vec<u8>>, i64);
 
-fn open((lent, tree, limit): Lent<'_>) -> PyResult<(Snapshot<Reader>, Walk)> {
+fn open_walk((lent, tree, limit): Lent<'_>) -> PyResult<(Snapshot<Reader>, Walk)> {
     let snapshot = snapshot(lent, tree.as_bytes())?;
     let walk = Walk::new(&snapshot, EntryLimit::new(limit));
     Ok((snapshot, walk))
@@ -40,7 +40,7 @@ pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, fedora::FileList)>);
 impl FileList {
     #[new]
     fn new(lent: Lent<'_>, own: Own, endings: Option<Vec<Vec<u8>>>) -> PyResult<Self> {
-        let (snapshot, walk) = open(lent)?;
+        let (snapshot, walk) = open_walk(lent)?;
         let rows = endings.map_or(Rows::Times, Rows::Names);
         let list = fedora::FileList::new(rows, exported(own));
         Ok(Self(Guarded::new((snapshot, walk, list))))
@@ -75,7 +75,7 @@ impl Ls {
     #[new]
     fn new(lent: Lent<'_>, own: Own) -> PyResult<Self> {
         let limit = lent.2;
-        let (snapshot, mut walk) = open(lent)?;
+        let (snapshot, mut walk) = open_walk(lent)?;
         let mut directories = Directories::default();
         while let Some(listing) = walk.next(&snapshot).map_err(refuse)? {
             directories.gather(&listing).map_err(refuse)?;

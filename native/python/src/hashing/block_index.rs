@@ -48,10 +48,10 @@ impl BlockIndex {
     fn places(slf: Bound<'_, Self>, older: Option<&Bound<'_, Self>>) -> BlockPlaces {
         let older = older.map(|older| &older.get().0);
         let index = &slf.get().0;
-        let places = slf.py().detach(|| index.places(older));
+        let sources = slf.py().detach(|| index.sources(older));
         BlockPlaces {
             index: slf.unbind(),
-            places,
+            sources,
         }
     }
 
@@ -92,18 +92,18 @@ impl BlockIndex {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct BlockPlaces {
     index: Py<BlockIndex>,
-    places: Vec<BlockSource>,
+    sources: Vec<BlockSource>,
 }
 
 #[pymethods]
 impl BlockPlaces {
     #[getter]
     fn unknown(&self) -> u64 {
-        self.index.get().0.unknown(&self.places)
+        self.index.get().0.unknown_bytes(&self.sources)
     }
 
     fn changed_ranges(&self) -> Ranges {
-        pairs(engine::changed_ranges(&self.index.get().0, &self.places))
+        pairs(engine::changed_ranges(&self.index.get().0, &self.sources))
     }
 
     fn assemble(
@@ -117,7 +117,7 @@ impl BlockPlaces {
         let (old, partial, copies) = sources;
         let sources = engine::Sources {
             old,
-            places: &self.places,
+            blocks: &self.sources,
             partial,
             copies,
         };
@@ -141,7 +141,7 @@ type Ranges = Vec<(u64, u64)>;
 /// new file shares the blocks of the old one.
 type Assembled = (Ranges, (u64, u64, u64), bool);
 
-/// Give an open file what another one holds in some ranges.
+/// Copy `ranges` of the open file `patch` into `target`, and set its size; the result is on disk.
 #[pyfunction]
 pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
     let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
@@ -149,7 +149,7 @@ pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges
     patched.map_err(|error| raise(py, &error))
 }
 
-/// Reserve the room that `patch_file` with the same arguments needs.
+/// Reserve the space that `patch_file` with the same arguments needs.
 #[pyfunction]
 pub(crate) fn reserve_patch(
     py: Python<'_>,

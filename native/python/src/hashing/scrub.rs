@@ -107,8 +107,7 @@ impl Scrub {
         identity.map_err(|error| raise(py, &error))
     }
 
-    /// How many of the batch were read before the time was over, and those that are not as they
-    /// should be.
+    /// Return the number of files read before the time was over, and the changed or damaged ones.
     fn read<'py>(
         &self,
         py: Python<'py>,

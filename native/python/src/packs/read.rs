@@ -26,23 +26,23 @@ type ObjectFields<'py> = (&'static str, Bound<'py, PyBytes>);
 pub(crate) struct Packs(Guarded<read::Packs>);
 
 impl Packs {
-    /// The content of an object that is here, can be read and is of this kind.
+    /// Return the content of an object if it is here, can be read, and is of this kind.
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
         let object = self.object(oid)?;
         (object.kind == kind).then(|| object.content.clone())
     }
 
-    /// An object that is here, and can be read.
+    /// Return an object if it is here and can be read.
     pub(crate) fn object(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.0.lock().find(oid).ok()?
     }
 
-    /// The records of an object and of its bases, if they can be read and copied.
+    /// Return the records of an object and of its bases, if they can be read and copied.
     pub(crate) fn chain(&self, oid: &Oid) -> Option<Chain> {
         self.0.lock().chain(oid).ok()?
     }
 
-    /// True if an object is here, and its pack can be read.
+    /// Return true if an object is here and its pack can be read.
     pub(crate) fn has(&self, oid: &Oid) -> bool {
         self.0.lock().locate(oid).is_ok_and(|place| place.is_some())
     }
@@ -97,11 +97,11 @@ impl Packs {
         commits: Vec<(PyBackedBytes, PyBackedBytes)>,
         put: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let parsed = commits
+        let parse_patterns = commits
             .into_iter()
             .map(|(commit, tree)| Ok((commit, parse_oid(&tree)?)))
             .collect::<PyResult<Vec<_>>>()?;
-        let commits: Vec<_> = parsed
+        let commits: Vec<_> = parse_patterns
             .iter()
             .map(|(commit, tree)| (&**commit, *tree))
             .collect();
@@ -110,6 +110,7 @@ impl Packs {
 }
 
 impl Packs {
+    /// Call `put` with each part of the pack of `commits`, without what the tree `known` has.
     fn put_pack(
         &self,
         py: Python<'_>,

@@ -29,8 +29,9 @@ impl ChangeList {
     }
 
     fn begin(&self, spelling: &str) -> PyResult<()> {
-        let parsed = Spelling::parse(spelling);
-        let spelling = parsed.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+        let parse_patterns = Spelling::parse(spelling);
+        let spelling =
+            parse_patterns.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
         self.with(|reading| reading.begin(spelling))
     }
 
@@ -60,7 +61,7 @@ impl ChangeList {
         })
     }
 
-    /// How many paths are named.
+    /// End the list; returns the number of its paths.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         py.detach(|| {
             let reading = self.reading.lock().take().ok_or_else(is_closed)?;

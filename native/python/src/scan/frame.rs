@@ -43,7 +43,7 @@ fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     })
 }
 
-/// The reason as `_native.pyi` lists them.
+/// Return the errno of a reason, or the negative number that `_native.pyi` lists for it.
 pub(crate) fn number(reason: Reason) -> i32 {
     match reason {
         Reason::Errno(errno) => errno.raw_os_error(),

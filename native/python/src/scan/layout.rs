@@ -94,6 +94,7 @@ impl Writer {
         }
     }
 
+    /// Return the writer for one call, which refuses objects after a stop.
     pub(crate) fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
         Until { writer: self, stop }
     }
@@ -113,13 +114,13 @@ impl ObjectWriter for Until<'_> {
         match self.writer {
             Writer::Nowhere => Ids.write(kind, content),
             Writer::Pack(writer) => writer.get().lock().write(kind, content),
-            Writer::Lent(writer) => Python::attach(|py| lend(writer.bind(py), kind, content)),
+            Writer::Lent(writer) => Python::attach(|py| write_lent(writer.bind(py), kind, content)),
         }
     }
 }
 
-/// The writer's exceptions come through unchanged.
-fn lend(writer: &Bound<'_, PyAny>, kind: Kind, content: &[u8]) -> Result<Oid> {
+/// Write an object by Python's writer, whose exceptions come through unchanged.
+fn write_lent(writer: &Bound<'_, PyAny>, kind: Kind, content: &[u8]) -> Result<Oid> {
     let py = writer.py();
     let arguments = (kind.name(), PyBytes::new(py, content));
     let write = || {

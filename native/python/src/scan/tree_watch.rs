@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::change_list::ChangeList;
-use super::whole_tree::parsed;
+use super::whole_tree::parse_patterns;
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -30,7 +30,7 @@ impl TreeWatch {
         most: usize,
     ) -> PyResult<Self> {
         let options = WatchOptions {
-            patterns: parsed(patterns),
+            patterns: parse_patterns(patterns),
             one_file_system,
             most,
         };
@@ -49,7 +49,7 @@ impl TreeWatch {
         Ok((changes.events, changes.lost, changes.gone))
     }
 
-    /// The paths that changed and how many these are; None if the whole tree has to be scanned.
+    /// Return the paths changed since the last call, and their number; None for the whole tree.
     #[pyo3(name = "take")]
     fn take_changes(&self) -> Option<(ChangeList, usize)> {
         let touched = self.0.lock().take_paths()?;
@@ -66,7 +66,7 @@ impl TreeWatch {
             .give_back(touched.as_ref().map(|each| &***each));
     }
 
-    /// These paths are to be taken, too, with everything below.
+    /// Add paths, with everything below, to those that the next call of `take` returns.
     fn add(&self, paths: Vec<Vec<u8>>) {
         let touched = |path| Touched {
             path: RelPath::trusted(path),

@@ -42,7 +42,7 @@ impl Scan {
     ) -> PyResult<Self> {
         let (patterns, threads, one_file_system) = scan;
         let options = ScanOptions {
-            patterns: parsed(patterns),
+            patterns: parse_patterns(patterns),
             one_file_system,
             owners: owners.is_some(),
             threads,
@@ -82,6 +82,7 @@ impl Scan {
 }
 
 impl Scan {
+    /// Return the next frames, which may have to be read; none at the end.
     fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
         let calls = Calls::default();
         let look_up = |kind, id| match &self.owners {
@@ -97,6 +98,7 @@ impl Scan {
 }
 
 impl Owners {
+    /// Call Python for the name of an owner; `CANCELED` after an exception, which `calls` keeps.
     pub(crate) fn name(&self, kind: OwnerKind, id: u32, calls: &Calls) -> Result<Vec<u8>, Errno> {
         let look_up = match kind {
             OwnerKind::User => &self.0,
@@ -111,7 +113,7 @@ impl Owners {
 pub(crate) struct Calls(Guarded<Option<PyErr>>);
 
 impl Calls {
-    /// Call such a function; `CANCELED` if it raised an exception.
+    /// Call a lent function; `CANCELED` if it raised an exception, of which the first is kept.
     pub(crate) fn call<T>(
         &self,
         function: impl FnOnce(Python<'_>) -> PyResult<T>,
@@ -122,8 +124,8 @@ impl Calls {
         })
     }
 
-    /// Calls a function with bytes.
-    pub(crate) fn give(&self, function: &Py<PyAny>, bytes: &[u8]) -> Result<(), Errno> {
+    /// Call a lent function with bytes.
+    pub(crate) fn call_with(&self, function: &Py<PyAny>, bytes: &[u8]) -> Result<(), Errno> {
         self.call(|py| function.call1(py, (PyBytes::new(py, bytes),)).map(drop))
     }
 
@@ -132,7 +134,7 @@ impl Calls {
     }
 }
 
-pub(crate) fn parsed(patterns: Vec<Vec<u8>>) -> Vec<Pattern> {
+pub(crate) fn parse_patterns(patterns: Vec<Vec<u8>>) -> Vec<Pattern> {
     patterns
         .into_iter()
         .map(|text| Pattern::new(&text))

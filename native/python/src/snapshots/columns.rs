@@ -11,7 +11,7 @@ pub(crate) type Batch<'py> = (
     Bound<'py, PyTuple>,
 );
 
-/// The columns as Python's own; None if there is nothing in them.
+/// Convert columns to Python's values; `None` if they are empty.
 pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Option<Batch<'py>>> {
     if columns.is_empty() {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Option<
     )))
 }
 
-/// Each as Python's own.
+/// Convert each item to Python's `bytes`.
 pub(crate) fn all_bytes<'py, 'a>(
     py: Python<'py>,
     items: impl IntoIterator<Item = &'a [u8]>,

@@ -71,7 +71,7 @@ impl Sink for Selected<'_> {
 
     fn change(&mut self, directory: &RelPath, _: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
         let Self(columns, selector) = self;
-        let new = new.and_then(|entry| selector.admitted(directory, entry.clone()));
+        let new = new.and_then(|entry| selector.admit(directory, entry.clone()));
         columns.change(directory, None, new.as_ref());
     }
 

@@ -45,7 +45,7 @@ impl Filter {
         self.0.lock().filter.protects(path, directory)
     }
 
-    /// The place of the rule that decides, and what it matched.
+    /// Return the position of the rule that decides, and the path that it matched.
     #[pyo3(signature = (path, *, directory))]
     fn why<'py>(
         &self,
@@ -70,7 +70,7 @@ impl Filter {
     }
 }
 
-/// Convert such a table for the engine.
+/// Convert Python's table of modes.
 pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
     let rule = |(kept, set)| ModeRule { kept, set };
     Modes {

@@ -58,7 +58,7 @@ pub(crate) fn read_own_directory<'py>(
     Ok((children, ids.map(|id| id.map(|id| bytes(py, &id)))))
 }
 
-/// Finds what a snapshot has at a path.
+/// A lookup of paths in a snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Lookup(Guarded<lookup::Lookup<Reader>>);
 
@@ -86,7 +86,7 @@ impl Lookup {
         Ok(leaf.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
     }
 
-    /// A directory and all below it, or what one of the filters mirrors of it.
+    /// Return a directory and all below it, or of these what any of the filters mirrors.
     #[pyo3(signature = (path, filters=Vec::new()))]
     fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
         let mut lookup = self.0.lock();
@@ -170,7 +170,7 @@ impl Walk {
     }
 }
 
-/// True if one of the filters mirrors the directory, or there are none.
+/// Return true if any of the filters mirrors the directory, or there are no filters.
 fn is_mirrored(selectors: &mut [Selector], path: &RelPath) -> bool {
     selectors.is_empty()
         || selectors

@@ -26,7 +26,7 @@ impl ArrivedFiles {
         self.0.lock().len()
     }
 
-    /// Files that `run` brought; their owner, mode and time are still to be set.
+    /// Add files that `run` brought; their owner, mode and time are still to be set.
     fn add(&self, files: TableRows, run: u32) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -34,7 +34,7 @@ impl ArrivedFiles {
         }
     }
 
-    /// These have them.
+    /// Mark files as complete: they have their owner, mode and time.
     fn finish(&self, files: TableRows) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -42,7 +42,7 @@ impl ArrivedFiles {
         }
     }
 
-    /// The run that brought each file, if one did.
+    /// Return the run that brought each file, if one did.
     fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
         let arrived = self.0.lock();
         files.keys().map(|file| arrived.run(&file)).collect()
@@ -68,7 +68,7 @@ impl ArrivedFiles {
 pub(crate) struct Places<'py>(Bound<'py, ArrivedFiles>, u32, u32, HashMap<usize, Vec<u8>>);
 
 impl Places<'_> {
-    /// The place of each of `files`.
+    /// Return the place of each of `files`, an exception if no run brought it.
     pub(crate) fn of(&self, files: &TableRows) -> PyResult<Vec<Staged>> {
         let Self(arrived, runs, others, names) = self;
         let arrived = arrived.get().0.lock();
@@ -90,7 +90,8 @@ impl Places<'_> {
     }
 }
 
-/// Files that equal an earlier one by size and digest, with the place of that one.
+/// Return the positions of files that equal an earlier one by size and digest, each with that of the
+/// earlier one; empty files are not compared.
 #[pyfunction]
 pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
     let mut contents: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();

@@ -44,12 +44,13 @@ pub(crate) fn copy_twins<'py>(
     };
     let items: Vec<Twin> = files.metadata().zip(firsts).map(item).collect();
     let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
-        copy::copy_twins(&items, opened(area, done), stop)
+        copy::copy_twins(&items, area_of(area, done), stop)
     })?;
     ways(py, staged)
 }
 
-pub(crate) fn opened((folder, ready, threads): Folders, done: &AtomicU64) -> Area<'_> {
+/// Convert Python's folders for staging; `done` counts bytes.
+pub(crate) fn area_of((folder, ready, threads): Folders, done: &AtomicU64) -> Area<'_> {
     Area {
         folder,
         ready,

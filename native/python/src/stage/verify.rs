@@ -24,7 +24,7 @@ pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
     wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
 }
 
-/// Verify that each file arrived, as the metadata say.
+/// Verify that each file arrived as the metadata say, and set attributes if `run` has owners.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]
 pub(crate) fn verify_arrived<'py>(
@@ -48,7 +48,7 @@ pub(crate) fn verify_arrived<'py>(
 /// Callables for the numbers of users and of groups.
 pub(crate) type Finish = (Py<PyAny>, Py<PyAny>);
 
-/// Build the requests to verify many files; without `finish`, their owners are unknown.
+/// Build the requests to verify many files; without `finish`, their attributes are set later.
 pub(crate) fn build_requests(
     py: Python<'_>,
     files: &TableRows,

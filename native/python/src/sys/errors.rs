@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 import_exception!(huai_schema.errors, FormatError);
 import_exception!(huai_schema.errors, MissingObjectError);
 
-/// An `OSError` with the path: what it means, and what to do about it, is explained in Python.
+/// Make an `OSError` with the path: Python explains its meaning, and what to do about it.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let errno = error.errno.raw_os_error();
     let text = py
@@ -23,7 +23,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The `OSError` of a shortage that is the fault of no path.
+/// Make the `OSError` of a shortage that is the fault of no path.
 pub(crate) fn lacking(py: Python<'_>, errno: Errno) -> PyErr {
     let error = Error {
         doing: "open",
@@ -33,8 +33,8 @@ pub(crate) fn lacking(py: Python<'_>, errno: Errno) -> PyErr {
     raise(py, &error)
 }
 
-/// The exception for metadata that break a rule; the error of what was lent to the parser is that
-/// one itself.
+/// Make the exception for metadata that break a rule; an error of an object that was lent to the
+/// parser is returned unchanged.
 pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
     match failure {
         FormatFailure::Malformed { rule, place } => {
@@ -54,7 +54,7 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
     }
 }
 
-/// The error of an object that another call uses.
+/// Make the exception for an object that another call uses.
 pub(crate) fn in_use() -> PyErr {
     PyRuntimeError::new_err("a call of this object is under way")
 }

@@ -21,8 +21,8 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
     wait_checking(py, None, work)
 }
 
-/// Do the same; `check` is called as often as signals are looked for, and its exception ends the
-/// work as well.
+/// Return the result of `work` as `wait` does; `check` is called as often as signals are looked for,
+/// and its exception ends the work as well.
 pub(crate) fn wait_checking<T: Send>(
     py: Python<'_>,
     check: Option<&Py<PyAny>>,
@@ -32,8 +32,8 @@ pub(crate) fn wait_checking<T: Send>(
     wait_polling(py, check, work)
 }
 
-/// Do the same; `report` is called as often with the progress of the work.  If it returns false,
-/// the work ends, and `work` returns what was done until then.
+/// Return the result of `work` as `wait` does; `report` is called now and then with the progress of
+/// the work.  If it returns false, the work ends, and `work` returns what was done until then.
 pub(crate) fn wait_reporting<T: Send>(
     py: Python<'_>,
     report: &Py<PyAny>,

@@ -59,6 +59,7 @@ pub(super) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Result<(), Errno> {
     must_fit(mtime, || call::status(of))
 }
 
+/// Return an error if the file system stored another time than `wanted`.
 fn must_fit(wanted: Time, look: impl FnOnce() -> Result<call::Status, Errno>) -> Result<(), Errno> {
     // Every file system holds such a time, so it need not be checked.
     let is_usual = (0..=i64::from(i32::MAX)).contains(&wanted.seconds);

@@ -77,7 +77,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Restore the times of the current directory.
+    /// Leave the current directory, restoring its mode and times.
     pub fn leave(&mut self) -> Result<()> {
         self.leave_current()
             .map_err(|errno| failed(errno, b"", &self.entered))
@@ -123,6 +123,7 @@ impl Maker {
         self.current.take().map_or(Ok(()), Workplace::leave)
     }
 
+    /// Make an entry in the building folder, and rename it over `name`; without one, make it in place.
     fn make(&mut self, name: &[u8], entry: &Entry<'_>) -> Outcome<()> {
         let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
         let Some(building) = &self.building else {
@@ -222,8 +223,8 @@ fn entry_of<'a>(record: &Record<'a>) -> Outcome<Entry<'a>> {
 /// Rename to a place in one step, whatever is there.  A former entry that cannot be replaced ends
 /// up at the old place of the new one, and `displace` has to move it.
 fn replace(
-    from: change::Place<'_>,
-    to: change::Place<'_>,
+    from: change::NameIn<'_>,
+    to: change::NameIn<'_>,
     displace: impl FnOnce() -> Outcome<()>,
 ) -> Outcome<()> {
     match change::rename(from, to) {
@@ -236,7 +237,7 @@ fn replace(
 }
 
 /// Move an entry whose name is needed, or needs to go, to the building folder for deletion.
-fn displace(count: &mut u64, from: change::Place<'_>, building: BorrowedFd<'_>) -> Outcome<()> {
+fn displace(count: &mut u64, from: change::NameIn<'_>, building: BorrowedFd<'_>) -> Outcome<()> {
     let away = format!("old.{count}");
     *count += 1;
     change::rename(from, (building, away.as_bytes()))

@@ -32,7 +32,7 @@ pub(super) struct Workplace {
 }
 
 impl Ground {
-    /// Enter the directory at `path`.
+    /// Open the directory at `path`; to keep its times, notes them and the mode, and gives it u+rwx.
     pub(super) fn enter(&self, path: &[u8]) -> Result<Workplace, Errno> {
         let handle = self.root.directory(path)?;
         let mut place = Workplace {

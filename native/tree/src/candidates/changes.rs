@@ -22,7 +22,7 @@ pub struct Changes<'a> {
     /// The directories that moved as a whole, from old to new path.
     pub moves: Vec<(Vec<u8>, Vec<u8>)>,
     /// True if the filter treats the two places of a moved directory differently.
-    pub apart: bool,
+    pub moves_differ: bool,
     /// The reason why the table is full.
     pub full: Option<Errno>,
     taken: usize,
@@ -30,30 +30,31 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Add to `table`, with modes changed by `modes`.
+    /// Add to `table` what `selector` selects, with modes changed by `modes`.
     pub fn new(table: &'a mut Candidates, selector: Selector, modes: Modes) -> Self {
         Self {
             table,
             selector,
             modes,
             moves: Vec::new(),
-            apart: false,
+            moves_differ: false,
             full: None,
             taken: 0,
             path: Vec::new(),
         }
     }
 
-    /// Allow more changes.
-    pub fn go_on(&mut self) {
+    /// Allow more changes before `is_full`.
+    pub fn allow_more(&mut self) {
         self.taken = 0;
     }
 
     /// Return true if further changes have no effect.
     pub fn is_over(&self) -> bool {
-        self.apart || self.full.is_some()
+        self.moves_differ || self.full.is_some()
     }
 
+    /// Add a row with an unknown local state.
     fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Outcome<()> {
         let Self { table, modes, .. } = self;
         let state = new.map(|new| table.state(new, *modes, None)).transpose()?;
@@ -72,6 +73,7 @@ impl Sink for Changes<'_> {
         self.taken >= MOST || self.is_over()
     }
 
+    /// Count a change, and add a row for what the filter selects of it; `full` keeps the error.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
         self.taken += 1;
         let Some(either) = new.or(old) else {
@@ -86,8 +88,8 @@ impl Sink for Changes<'_> {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(&either.name);
-        let old = old.and_then(|old| self.selector.admitted(directory, old.clone()));
-        let new = new.and_then(|new| self.selector.admitted(directory, new.clone()));
+        let old = old.and_then(|old| self.selector.admit(directory, old.clone()));
+        let new = new.and_then(|new| self.selector.admit(directory, new.clone()));
         if old.is_some() || new.is_some() {
             if let Err(errno) = self.add(old.as_ref(), new.as_ref()) {
                 self.full = Some(errno);
@@ -102,7 +104,7 @@ impl Sink for Changes<'_> {
         if reaches(old) && reaches(new) && self.selector.filter.is_alike_below(old, new) {
             self.moves.push((old.to_vec(), new.to_vec()));
         } else {
-            self.apart = true;
+            self.moves_differ = true;
         }
     }
 }

@@ -90,7 +90,7 @@ impl Planned {
         self.len() == 0
     }
 
-    /// Return a path that needs a stage, and true if it is a symlink.
+    /// Return the path at position `place` of those that need a stage, and true if it is a symlink.
     pub fn staged_path<'a>(
         &'a self,
         table: &'a Candidates,
@@ -226,6 +226,7 @@ impl Planner<'_> {
         list.push(number);
     }
 
+    /// Plan to remove an entry of another type first, if no rename can replace it.
     fn clear_away(&mut self, number: Number, row: &Row, wanted: &Stated) {
         // Without directories, the rename that publishes the new entry replaces the old one.
         if self.table.local(row).kind() == Some(EntryKind::Directory) || wanted.is_directory() {
@@ -260,7 +261,7 @@ impl Planner<'_> {
             }
             EntryKind::File if wanted.is_linked() => self.planned.members.push(number),
             EntryKind::File => {
-                if !self.table.has_content(row) || self.groups.must_part(row) {
+                if !self.table.has_content(row) || self.groups.must_leave_inode(row) {
                     self.planned.leaves.push((number, true));
                 } else if differs {
                     self.planned.leaves.push((number, false));
@@ -289,8 +290,8 @@ impl<'a> Groups<'a> {
 
     /// Return true if a file, which is not a hardlink now, has to leave a shared inode.
     ///
-    /// If the former leader is deleted, the first file of its group that asks keeps the inode.
-    fn must_part(&mut self, row: &Row) -> bool {
+    /// If the former leader is deleted, the first file of its group keeps the inode, which is noted.
+    fn must_leave_inode(&mut self, row: &Row) -> bool {
         if row.differing.has(Attribute::Link) {
             return true;
         }

@@ -8,7 +8,7 @@ use huai_sys::call::Outcome;
 use super::table::{Candidates, EntryKind, Span, Stated, StatedMode};
 
 impl Candidates {
-    /// Make the state of an entry; texts are shared with `known` if they are equal.
+    /// Make the state of an entry; adds its owners, and its texts unless `known` has the same.
     pub(super) fn state(
         &mut self,
         entry: &Entry<'_>,

@@ -131,6 +131,7 @@ fn unknown(table: &Candidates) -> Vec<usize> {
     sorted.into_iter().map(|(_, place)| place).collect()
 }
 
+/// Look at the present path of the entry that will be at `path`.
 fn find(
     folders: &mut Folders,
     path: &[u8],
@@ -146,6 +147,7 @@ fn find(
         .map_err(|errno| refused(Some(errno)))
 }
 
+/// Return the attributes in which an entry differs from the wanted one, its leader's inode included.
 fn judge(
     folders: &mut Folders,
     table: &Candidates,

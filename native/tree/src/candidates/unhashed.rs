@@ -28,7 +28,7 @@ pub struct Hashing<'a> {
 /// A row, and its digest; `None` if unreadable.
 type Hashed = (usize, Option<Blake3Digest>);
 
-/// Hash each such file at its path before `renames`, and set its digest in `table`.
+/// Hash each of the `unhashed` files at its path before `renames`, and set its digest in `table`.
 ///
 /// Returns the error that ended it, if any: a failing disk, on which all other files would fail.
 pub(crate) fn hash(
@@ -110,6 +110,7 @@ impl Work<'_> {
         }
     }
 
+    /// Hash the file of the row at `place`; `None` if it is unreadable.
     fn read(&self, place: usize, reader: &mut Reader) -> Result<Option<Blake3Digest>> {
         let path = self.table.path(&self.table.rows()[place]);
         let Some(before) = self.renames.before(path) else {

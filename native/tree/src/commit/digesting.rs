@@ -130,7 +130,8 @@ impl<'a> Digesting<'a> {
         Ok(problems.collect())
     }
 
-    /// Large files are hashed after all small ones, one by one by all threads.
+    /// Hash the files that have no answer yet; large ones come after all small ones, one by one by all
+    /// threads, and their block indices are stored.
     fn read(
         &mut self,
         files: &[File<'_>],
@@ -162,6 +163,7 @@ impl<'a> Digesting<'a> {
         Ok(())
     }
 
+    /// Turn the outcome of hashing a file into a digest or a reason, and count what was read.
     fn judge(&mut self, file: &File<'_>, found: HashOutcome) -> Result<DigestOutcome> {
         Ok(match found {
             HashOutcome::Confirmed => file

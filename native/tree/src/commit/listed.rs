@@ -75,7 +75,7 @@ impl ListedPaths {
         foreign.map(|each| &*each.path).collect()
     }
 
-    /// Find the digests of files.  With a policy of `later`, those of `past` stay.
+    /// Set the digests of files; unreadable ones become unsure.  With `later`, digests of `past` stay.
     pub fn digest<R: ObjectReader>(
         &mut self,
         digests: &mut ListedDigests,
@@ -133,6 +133,7 @@ impl ListedPaths {
         }))
     }
 
+    /// Return what could not be read, with its substitute from `past`; adds the remarks.
     fn problems<R: ObjectReader>(
         &self,
         past: &mut Lookup<R>,

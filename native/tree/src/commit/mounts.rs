@@ -48,7 +48,7 @@ impl Mounts {
         }
     }
 
-    /// Return the frame or an unreadable one; `None` below a directory whose entries stay.
+    /// Note mount points; return the frame, or an unreadable one, or `None` below one that stays.
     pub(super) fn guard<R: ObjectReader>(
         &mut self,
         frame: Frame,
@@ -64,7 +64,7 @@ impl Mounts {
         }
         self.kept = None;
         let frame = match frame {
-            Frame::Read(directory) if directory.goes_on() => {
+            Frame::Read(directory) if directory.is_continuation() => {
                 return Ok(Some(Frame::Read(directory)));
             }
             Frame::Read(directory) => self.judge(directory, root, past)?,
@@ -78,6 +78,7 @@ impl Mounts {
         Ok(Some(frame))
     }
 
+    /// Return a directory as read, noting a mount point, or as unreadable if its old entries stay.
     fn judge<R: ObjectReader>(
         &mut self,
         directory: Directory,
@@ -137,7 +138,7 @@ impl Mounts {
         }))
     }
 
-    /// Return true if the directory is on another device than its parent.
+    /// Return true if the directory, the next in tree order, is on another device than its parent.
     fn is_mount(&mut self, directory: &Directory) -> bool {
         let is_left = |(top, _): &(Vec<u8>, u64)| !is_within(&directory.path, top);
         while self.above.last().is_some_and(is_left) {

@@ -62,7 +62,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         }
     }
 
-    /// Add the next frame, in tree order.
+    /// Add the next frame, in tree order, after the kept directories that come before it.
     pub(super) fn add_frame(&mut self, frame: Frame) -> Result<()> {
         while let Some(first) = self.waiting.first_entry() {
             if *first.key() >= tree_order(frame.path()) {
@@ -91,7 +91,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// End the scan; returns the id of the root's tree.
+    /// Add the last kept directories, and write the tree; returns the id of the root's tree.
     pub(super) fn finish(&mut self) -> Result<Oid> {
         while let Some((_, path)) = self.waiting.pop_first() {
             self.keep_below(&path)?;
@@ -99,6 +99,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         std::mem::take(&mut self.layout).finish(self.writer)
     }
 
+    /// Add a scanned directory, with the old entries of names that could not be read.
     fn put_directory(&mut self, mut directory: Directory) -> Result<()> {
         self.skipped += directory.skipped;
         let mut unsure = BTreeSet::new();
@@ -132,6 +133,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         self.add(&directory.listing())
     }
 
+    /// Return the substitute for an unreadable entry; `is_own` for the attributes of a directory itself.
     fn outcome(&mut self, path: &RelPath, is_own: bool) -> Result<Substitute> {
         if is_own {
             return Ok(Substitute::Clamped);
@@ -148,7 +150,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         })
     }
 
-    /// Add the last commit's lines of unsure names to a directory.
+    /// Replace the lines of unsure names in a directory by those of the last commit; a name without one
+    /// waits as a possible directory.
     fn put_past_leaves(
         &mut self,
         directory: &mut Directory,
@@ -227,7 +230,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(any)
     }
 
-    /// Return the line without its hardlink field if its leader is gone or is another file now.
+    /// Return the line without its hardlink field if its leader is another file now; else record it.
     fn without_dangling_link<'b>(
         &mut self,
         directory: &RelPath,

@@ -53,7 +53,7 @@ pub struct WholeCommit {
 }
 
 /// Scan a tree and write its objects.  `past` is the last commit.  Without `digesting`, files
-/// have no digest.
+/// have no digest; with it, the digests are stored, after an error too.
 pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     scan: &mut Scan,
     past: Option<Lookup<R>>,

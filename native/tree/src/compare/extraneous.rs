@@ -10,7 +10,7 @@ use super::scope::tree_order;
 struct Group {
     directory: Vec<u8>,
     key: Vec<u8>,
-    /// The names, and true for each that was reported otherwise.
+    /// The names in order, and true for each that was reported otherwise.
     names: Vec<(Vec<u8>, bool)>,
 }
 
@@ -19,8 +19,10 @@ struct Group {
 pub(crate) struct Extraneous(Vec<Group>);
 
 impl Extraneous {
+    /// Add a leaf; directories come in tree order, and the names in each are sorted.
     pub(crate) fn add(&mut self, directory: &[u8], name: &[u8]) {
-        let name = (name.to_vec(), false);
+        let is_reported = false;
+        let name = (name.to_vec(), is_reported);
         match self.0.last_mut() {
             Some(group) if group.directory == directory => group.names.push(name),
             _ => self.0.push(Group {
@@ -31,13 +33,13 @@ impl Extraneous {
         }
     }
 
-    /// Report the leaves of directories that end before `key`; `None` reports all.
-    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut FindingRecords) {
+    /// Report and drop the leaves of directories that end before `key`; `None` for all directories.
+    pub(crate) fn report_before(&mut self, key: Option<&[u8]>, to: &mut FindingRecords) {
         let is_open = |group: &Group| key.is_some_and(|key| key.starts_with(&group.key));
         let left = self.0.iter().rposition(is_open).map_or(0, |last| last + 1);
         for group in self.0.drain(left..) {
             for path in group.paths() {
-                to.add_extraneous(&path, false);
+                to.add_extraneous(&path, false); // not a directory
             }
         }
     }
@@ -47,7 +49,7 @@ impl Extraneous {
         self.find(path).is_some()
     }
 
-    /// Mark the leaf `path` as reported otherwise.
+    /// Mark the leaf `path`, if it waits, as reported otherwise.
     pub(crate) fn mark_reported(&mut self, path: &[u8]) {
         if let Some((group, place)) = self.find(path) {
             let names = self.0.get_mut(group).map(|group| &mut group.names);
@@ -61,6 +63,7 @@ impl Extraneous {
         self.0.iter().flat_map(Group::paths).collect()
     }
 
+    /// Return the positions of group and name of the leaf `path`, unless it was reported.
     fn find(&self, path: &[u8]) -> Option<(usize, usize)> {
         let above = parent(path);
         let name = path.rsplit(|byte| *byte == b'/').next()?;
@@ -69,14 +72,14 @@ impl Extraneous {
         let place = names
             .binary_search_by(|(each, _)| (**each).cmp(name))
             .ok()?;
-        names.get(place).filter(|(_, told)| !told)?;
+        names.get(place).filter(|(_, is_reported)| !is_reported)?;
         Some((group, place))
     }
 }
 
 impl Group {
     fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
-        let names = self.names.iter().filter(|(_, told)| !told);
+        let names = self.names.iter().filter(|(_, is_reported)| !is_reported);
         names.map(|(name, _)| match &*self.directory {
             [] => name.clone(),
             directory => [directory, b"/", name].concat(),

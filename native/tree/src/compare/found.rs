@@ -15,7 +15,7 @@ use crate::walk::numbers::NumberOf;
 use crate::walk::owners::OwnerKind;
 
 impl Place {
-    /// Compare a wanted entry with the local one.
+    /// Compare a wanted entry with the local one, count it, and report a difference.
     pub(super) fn compare_entry(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
@@ -40,6 +40,7 @@ impl Place {
         Ok(())
     }
 
+    /// Return the differing attributes, including whether a hardlink shares its leader's inode.
     fn differences(
         &mut self,
         entry: &Entry<'_>,

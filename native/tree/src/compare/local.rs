@@ -208,7 +208,7 @@ impl<'a> LocalReader<'a> {
             closed: Some(Closed::Errno(errno)),
             ..Local::default()
         };
-        let mut folders = Folders::new(self.root.again()?, None)?;
+        let mut folders = Folders::new(self.root.reopen()?, None)?;
         match look(&mut folders, path) {
             Ok(Some(found)) if found.seen.is_directory() => {
                 local.own = self.scope.holds(path, true).then_some(found.seen);
@@ -226,6 +226,7 @@ impl<'a> LocalReader<'a> {
         Ok(Some(local))
     }
 
+    /// Read an open directory, unless it is on another mount.
     fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
         let status = call::status(handle)?;
         let own = self
@@ -286,6 +287,7 @@ impl<'a> LocalReader<'a> {
         added
     }
 
+    /// Examine the entry at `path`; add it as a leaf, or as a child to read, if it is in the scope.
     fn add_at(
         &self,
         local: &mut Local,

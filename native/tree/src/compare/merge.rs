@@ -44,7 +44,7 @@ impl<R: ObjectReader> TreeComparison<R> {
     ) -> std::result::Result<Self, Error> {
         let open = || {
             let root = Root::try_of(call::reopen(handle)?)?;
-            let folders = Folders::new(root.again()?, None)?;
+            let folders = Folders::new(root.reopen()?, None)?;
             Ok((root, folders))
         };
         let (root, folders) = open().map_err(|errno| Error::new("open", b"", errno))?;
@@ -80,7 +80,7 @@ impl<R: ObjectReader> TreeComparison<R> {
                 self.place.begin(&pair, number_of, to)?;
                 self.pair = Some(pair);
             } else {
-                self.place.extraneous.leave(None, to.records());
+                self.place.extraneous.report_before(None, to.records());
                 ended = true;
             }
         }
@@ -112,6 +112,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         }
     }
 
+    /// Return the next directory of either side in tree order; reads ahead in the local tree.
     fn next_pair(&mut self, stop: &Stop) -> Result<Option<Pair>> {
         if self.listing.is_none() && self.has_listings {
             self.listing = self.selection.next_directory()?;
@@ -163,7 +164,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         }))
     }
 
-    /// Compare leaves until the batch is full; returns true at the end.
+    /// Compare the leaves of a directory until the batch is full; returns true at their end.
     fn compare(
         &mut self,
         pair: &mut Pair,
@@ -181,7 +182,7 @@ impl<R: ObjectReader> TreeComparison<R> {
                 let entry = entry?;
                 to.records().step();
                 if place.wants(&listing.path, &entry) {
-                    if let Some(entry) = selection.admitted(&listing.path, entry) {
+                    if let Some(entry) = selection.admit(&listing.path, entry) {
                         place.leaf(pair, &entry, number_of, to)?;
                     }
                 }

@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    /// Compare the directory itself.
+    /// Compare the directory itself, and report the extraneous leaves of those that ended before it.
     pub(super) fn begin(
         &mut self,
         pair: &Pair,
@@ -90,7 +90,7 @@ impl Place {
         let path = pair.path.as_bytes();
         let key = tree_order(path, true);
         to.records().step();
-        self.extraneous.leave(Some(&key), to.records());
+        self.extraneous.report_before(Some(&key), to.records());
         self.blind = self.blind.take().filter(|blind| key.starts_with(blind));
         let (own, closed) = pair
             .local
@@ -172,7 +172,7 @@ impl Place {
                 if may_be_directory || is_top() {
                     self.leaf_alone(entry_here, number_of, to)
                 } else {
-                    self.missing(entry_here, to)
+                    self.report_missing(entry_here, to)
                 }
             }
         }
@@ -191,7 +191,7 @@ impl Place {
                 self.retyped.insert(path.as_bytes().to_vec());
                 self.compare_entry(wanted, &seen, &target, number_of, to)
             }
-            Ok(None) => self.missing(wanted, to),
+            Ok(None) => self.report_missing(wanted, to),
             Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
             Err(errno) => {
                 to.records()
@@ -201,7 +201,7 @@ impl Place {
         }
     }
 
-    /// Compare a wanted directory that was not met; a leaf may be in its place.
+    /// Compare a wanted directory that has no local directory; a leaf may be in its place.
     fn directory_alone(
         &mut self,
         path: &RelPath,
@@ -212,14 +212,14 @@ impl Place {
         // The leaves before the start of the scope are not remembered.
         let from_start = self.options.scope.after.is_empty();
         if from_start && !self.extraneous.holds(path.as_bytes()) {
-            return self.missing((path, entry), to);
+            return self.report_missing((path, entry), to);
         }
         match look(&mut self.folders, path.as_bytes()) {
             Ok(Some(LocalEntry { seen, target })) => {
                 self.extraneous.mark_reported(path.as_bytes());
                 self.compare_entry((path, entry), &seen, &target, number_of, to)
             }
-            Ok(None) => self.missing((path, entry), to),
+            Ok(None) => self.report_missing((path, entry), to),
             Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
             Err(errno) => {
                 to.records()
@@ -229,7 +229,7 @@ impl Place {
         }
     }
 
-    /// Note a local leaf that is not wanted so far.
+    /// Note a local leaf that is not wanted so far, or report that it is unreadable.
     pub(super) fn only_here(
         &mut self,
         directory: &RelPath,
@@ -245,12 +245,17 @@ impl Place {
         }
     }
 
-    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut impl FindingSink) -> Result<()> {
+    fn report_missing(
+        &mut self,
+        wanted: (&RelPath, &Entry<'_>),
+        to: &mut impl FindingSink,
+    ) -> Result<()> {
         self.count(wanted, to.records());
         let added = to.add_missing(wanted);
         added.map_err(|errno| failed(wanted.0.as_bytes(), errno))
     }
 
+    /// Count an entry of the selection, and note that it is the last one compared.
     pub(super) fn count(
         &mut self,
         (directory, entry): (&RelPath, &Entry<'_>),

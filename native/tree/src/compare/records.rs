@@ -73,7 +73,7 @@ impl FindingRecords {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// Make the batch complete.
+    /// Make the batch complete, so that it is full.
     pub(crate) fn fill(&mut self) {
         self.steps = 0;
     }
@@ -92,12 +92,13 @@ impl FindingRecords {
         self.put_record([Kind::Match as u8, differing.bits()], 0, 0);
     }
 
+    /// Count a missing entry; neighbours get one record.
     pub(crate) fn add_missing(&mut self) {
         self.missing += 1;
     }
 
-    pub(crate) fn add_extraneous(&mut self, path: &[u8], directory: bool) {
-        let kind = if directory {
+    pub(crate) fn add_extraneous(&mut self, path: &[u8], is_directory: bool) {
+        let kind = if is_directory {
             Kind::ExtraneousDirectory
         } else {
             Kind::ExtraneousLeaf
@@ -105,8 +106,8 @@ impl FindingRecords {
         self.add_finding(kind, path, 0);
     }
 
-    pub(crate) fn add_unreadable(&mut self, path: &[u8], why: Closed, directory: bool) {
-        let kind = if directory {
+    pub(crate) fn add_unreadable(&mut self, path: &[u8], why: Closed, is_directory: bool) {
+        let kind = if is_directory {
             Kind::UnreadableDirectory
         } else {
             Kind::UnreadableLeaf
@@ -118,7 +119,7 @@ impl FindingRecords {
         self.add_finding(kind, path, why);
     }
 
-    /// End the batch.
+    /// Write the record of the missing entries counted so far.
     pub(crate) fn finish(&mut self) {
         if self.missing > 0 {
             let count = std::mem::take(&mut self.missing);
@@ -132,7 +133,7 @@ impl FindingRecords {
         self.put_record([kind as u8, 0], why, 0);
     }
 
-    /// Begin the text of the next record.
+    /// Append the text of the next record, after the record of missing entries, and count a step.
     fn begin(&mut self, text: &[u8]) {
         self.finish();
         self.step();

@@ -10,16 +10,16 @@ pub struct Scope {
     /// The topmost path; empty for the whole tree.
     pub top: Vec<u8>,
     /// The directories that are left out, with everything below them.
-    pub apart: HashSet<Vec<u8>>,
+    pub left_out: HashSet<Vec<u8>>,
     /// The place after which the scope begins; empty for all.
     pub after: Vec<u8>,
 }
 
 impl Scope {
     /// Return true if a path at or below the top is in the scope.
-    pub(crate) fn holds(&self, path: &[u8], directory: bool) -> bool {
-        !self.apart.contains(path)
-            && (self.after.is_empty() || tree_order(path, directory) > self.after)
+    pub(crate) fn holds(&self, path: &[u8], is_directory: bool) -> bool {
+        !self.left_out.contains(path)
+            && (self.after.is_empty() || tree_order(path, is_directory) > self.after)
     }
 
     /// Return true if a path below the directory `path` may be in the scope.
@@ -27,7 +27,7 @@ impl Scope {
         let key = || tree_order(path, true);
         let comes =
             || self.after.is_empty() || key() > self.after || self.after.starts_with(&key());
-        !self.apart.contains(path) && comes()
+        !self.left_out.contains(path) && comes()
     }
 
     /// Return true if `path` is the top or below it.
@@ -40,7 +40,7 @@ impl Scope {
 /// Return the place of a path in tree order as a key: keys compare as paths do, and that of a
 /// directory is the beginning of those below it.  `huai_schema.paths.tree_order` makes the same
 /// ones.
-pub(crate) fn tree_order(path: &[u8], directory: bool) -> Vec<u8> {
+pub(crate) fn tree_order(path: &[u8], is_directory: bool) -> Vec<u8> {
     let mut key = Vec::with_capacity(path.len() + 2);
     if path.is_empty() {
         return key;
@@ -52,7 +52,7 @@ pub(crate) fn tree_order(path: &[u8], directory: bool) -> Vec<u8> {
         }
     }
     let name = basename(path);
-    append(&mut key, u8::from(directory), name);
+    append(&mut key, u8::from(is_directory), name);
     key
 }
 

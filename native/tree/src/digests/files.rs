@@ -38,12 +38,12 @@ pub(super) enum PendingFile {
 }
 
 impl PendingFile {
-    /// Return the file with its digest, given the results for uncertain files.
-    pub(super) fn settle(self, result: &[Option<HashedFile>]) -> Option<State> {
+    /// Return the file with its digest, given the results for uncertain files; `None` without one.
+    pub(super) fn settle(self, results: &[Option<HashedFile>]) -> Option<State> {
         match self {
             Self::Known(state) => Some(state),
             Self::Doubtful(now, doubt) => {
-                let result = result.get(doubt).copied().flatten();
+                let result = results.get(doubt).copied().flatten();
                 result.map(|(birth, digest)| now.with(birth, digest))
             }
         }

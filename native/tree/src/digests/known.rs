@@ -32,7 +32,7 @@ pub(super) enum KnownDigest {
 }
 
 impl KnownDigest {
-    /// Return the same for a file on a file system with another number.
+    /// Return the same for a file on the file system with this number.
     pub(super) fn on(self, file_system: u64) -> Self {
         match self {
             Self::Known(state) => Self::Known(state.on(file_system)),
@@ -59,6 +59,7 @@ pub(super) struct EarlierTables {
 }
 
 impl EarlierTables {
+    /// Open the tables, after adding that of a killed commit to the remains.
     pub(super) fn open(folder: BorrowedFd<'_>) -> Outcome<Self> {
         keep_left(folder)?;
         Ok(Self {
@@ -68,39 +69,40 @@ impl EarlierTables {
         })
     }
 
-    /// Return the known digest of a file; files come in the order of the scan.
-    pub(super) fn ask(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
-        match (self.ask_one(&seen.now)?, seen.earlier()) {
+    /// Look up the digest of a file; files come in the order of the scan.
+    pub(super) fn look_up(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
+        match (self.look_up_state(&seen.now)?, seen.earlier()) {
             (KnownDigest::Unknown, Some(earlier)) => {
-                let answer = self.ask_one(&earlier)?;
+                let answer = self.look_up_state(&earlier)?;
                 Ok(answer.on(seen.now.file_system()))
             }
             (answer, _) => Ok(answer),
         }
     }
 
-    fn ask_one(&mut self, now: &State) -> Outcome<KnownDigest> {
+    /// Look up a state, at first at the expected position of the last table, which moves on.
+    fn look_up_state(&mut self, now: &State) -> Outcome<KnownDigest> {
         if let Some(last) = &mut self.last {
             let next = last.at(self.next)?;
             if let Some(state) = next.filter(|state| state.inode() == now.inode()) {
                 // The state may be that of another name of the file.
-                if state.links() == 1 || state.tells(now) == Validity::Same {
+                if state.links() == 1 || state.validity_for(now) == Validity::Same {
                     self.next += 1;
-                    return self.ask_left(state, now);
+                    return self.look_up_left(state, now);
                 }
             }
         }
         if let Some((place, found)) = find(&mut self.last, now)? {
             self.next = place + 1;
-            return self.ask_left(found, now);
+            return self.look_up_left(found, now);
         }
         let left = find(&mut self.left, now)?;
         Ok(left.map_or(KnownDigest::Unknown, |(_, found)| answer(&found, now)))
     }
 
-    /// Return the known digest of a file for which the last table has `state`.
-    fn ask_left(&mut self, state: State, now: &State) -> Outcome<KnownDigest> {
-        if state.tells(now) == Validity::Same {
+    /// Return the known digest of a file by `state` of the last table, or by a better one that is left.
+    fn look_up_left(&mut self, state: State, now: &State) -> Outcome<KnownDigest> {
+        if state.validity_for(now) == Validity::Same {
             return Ok(answer(&state, now));
         }
         let left = find(&mut self.left, now)?;
@@ -128,8 +130,8 @@ impl EarlierTables {
         Ok(())
     }
 
-    /// Return true if the last table has `count` states, and no other table exists.
-    pub(super) fn is(&mut self, count: u64) -> Outcome<bool> {
+    /// Return true if the last table has `count` states, and there are no remains.
+    pub(super) fn is_only(&mut self, count: u64) -> Outcome<bool> {
         match (&mut self.last, &self.left) {
             (Some(last), None) => last.ends(count),
             _ => Ok(false),
@@ -144,7 +146,7 @@ fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>>
     let Some(table) = table else { return Ok(None) };
     for place in table.places(now.key())? {
         if let Some(state) = table.at(place)?.filter(|it| it.inode() == now.inode()) {
-            if state.tells(now) == Validity::Same {
+            if state.validity_for(now) == Validity::Same {
                 return Ok(Some((place, state)));
             }
             first = first.or(Some((place, state)));
@@ -168,7 +170,7 @@ pub(super) fn judge(earlier: &[State], now: &State) -> KnownDigest {
 
 /// Return the known digest of a file, given one state of its inode.
 fn answer(state: &State, now: &State) -> KnownDigest {
-    match state.tells(now) {
+    match state.validity_for(now) {
         Validity::Same => KnownDigest::Known(now.with(state.birth(), state.digest())),
         Validity::IfBornThen => KnownDigest::IfBornThen(*state),
         Validity::Nothing => KnownDigest::Unknown,
@@ -186,7 +188,7 @@ pub(super) fn replace(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, LEFT)
 }
 
-/// Add the states of a killed commit to the remains of others.
+/// Move the states of a killed commit to the remains of others.
 fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, MERGED)?;
     let Some(mut new) = Table::open(folder, NEW)? else {
@@ -204,13 +206,13 @@ fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, NEW)
 }
 
-/// Add to the remains; full blocks are not rewritten.
+/// Add to the remains, and write them; full blocks are not rewritten.
 pub(super) fn add_left(folder: BorrowedFd<'_>, states: &[State]) -> Outcome<()> {
     if states.is_empty() {
         return Ok(());
     }
     let mut writer = if let Some(table) = Table::open(folder, LEFT)? {
-        table.go_on()?
+        table.into_writer()?
     } else {
         remove(folder, LEFT)?;
         Writer::create(folder, LEFT)?

@@ -22,7 +22,7 @@ use crate::scan::directory::Directory;
 pub struct ListedDigests {
     folder: OwnedFd,
     path: Vec<u8>,
-    asked: Vec<Vec<PendingFile>>,
+    pending: Vec<Vec<PendingFile>>,
     /// The new digests.
     fresh: Vec<State>,
 }
@@ -35,7 +35,7 @@ impl DigestTable for ListedDigests {
 
     fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
         let mut columns = Vec::new();
-        for files in std::mem::take(&mut self.asked) {
+        for files in std::mem::take(&mut self.pending) {
             let mut column = Vec::new();
             for file in files {
                 let state = file.settle(found);
@@ -55,11 +55,12 @@ impl ListedDigests {
         Ok(Self {
             folder: handle.map_err(|errno| Error::new("open", folder, errno))?,
             path: folder.to_vec(),
-            asked: Vec::new(),
+            pending: Vec::new(),
             fresh: Vec::new(),
         })
     }
 
+    /// Note all files as pending, and return the uncertain ones.
     fn find(&mut self, directories: &[&Directory]) -> Outcome<Vec<Doubt>> {
         let scanned = directories
             .iter()
@@ -67,7 +68,7 @@ impl ListedDigests {
         let scanned: Vec<Vec<ScannedFile>> = scanned.collect();
         let states = self.states_of(&scanned)?;
         let mut doubts = Vec::new();
-        self.asked.clear();
+        self.pending.clear();
         for (directory, files) in scanned.into_iter().enumerate() {
             let mut pending = Vec::with_capacity(files.len());
             for (number, scanned) in files.into_iter().enumerate() {
@@ -81,12 +82,12 @@ impl ListedDigests {
                     }
                 });
             }
-            self.asked.push(pending);
+            self.pending.push(pending);
         }
         Ok(doubts)
     }
 
-    /// Return the states in tables for these files, unless reading the tables costs more.
+    /// Return the states in tables by inode; a table with more bytes than these files is not read.
     fn states_of(&self, seen: &[Vec<ScannedFile>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
         let mut by_inode: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
         let mut bytes: u64 = 0;

@@ -41,12 +41,12 @@ pub struct Digests {
     /// The results of this commit for files with further names, and the number of these names.
     linked: HashMap<Vec<u8>, (Option<State>, u32)>,
     /// The files of each directory of the last `look_up`.
-    asked: Vec<Vec<PendingFile>>,
+    pending: Vec<Vec<PendingFile>>,
 }
 
 impl DigestTable for Digests {
     fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>> {
-        self.asked.clear();
+        self.pending.clear();
         let mut doubts = Vec::new();
         let done = self.look_up_all(directories, &mut doubts);
         done.map_err(|errno| self.failed(errno))?;
@@ -54,7 +54,7 @@ impl DigestTable for Digests {
     }
 
     fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
-        let pending = std::mem::take(&mut self.asked);
+        let pending = std::mem::take(&mut self.pending);
         let settle = |files: Vec<PendingFile>| self.settle_directory(files, found);
         let columns: Outcome<_> = pending.into_iter().map(settle).collect();
         columns.map_err(|errno| self.failed(errno))
@@ -74,18 +74,19 @@ impl Digests {
                 same: 0,
                 writer: None,
                 linked: HashMap::new(),
-                asked: Vec::new(),
+                pending: Vec::new(),
             })
         };
         open().map_err(|errno| Error::new("open", folder, errno))
     }
 
+    /// Note all files as pending, and append the uncertain ones to `doubts`.
     fn look_up_all(&mut self, directories: &[&Directory], doubts: &mut Vec<Doubt>) -> Outcome<()> {
         for (number, directory) in directories.iter().enumerate() {
             let mut pending = Vec::new();
             for (file, seen) in files::scanned_files(directory).enumerate() {
                 let place = (number, file);
-                pending.push(match self.ask(&seen)? {
+                pending.push(match self.look_up_file(&seen)? {
                     KnownDigest::Known(state) => PendingFile::Known(state),
                     answer => {
                         let if_born = answer.if_born();
@@ -94,11 +95,12 @@ impl Digests {
                     }
                 });
             }
-            self.asked.push(pending);
+            self.pending.push(pending);
         }
         Ok(())
     }
 
+    /// Return the digest column of a directory, and store the states of its files.
     fn settle_directory(
         &mut self,
         files: Vec<PendingFile>,
@@ -121,10 +123,10 @@ impl Digests {
         flushed.map_err(|errno| self.failed(errno))
     }
 
-    /// End the scan: only its states are kept.
+    /// End the scan: the new table replaces all earlier ones, unless it equals the last one.
     pub fn finish(&mut self) -> Result<()> {
         let mut finish = || {
-            if self.writer.is_none() && self.known.is(self.same)? {
+            if self.writer.is_none() && self.known.is_only(self.same)? {
                 return Ok(());
             }
             self.writer()?.flush()?;
@@ -133,15 +135,16 @@ impl Digests {
         finish().map_err(|errno| self.failed(errno))
     }
 
-    fn ask(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
+    /// Look up the digest of a file; further names of a file get that of its first one.
+    fn look_up_file(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
         let now = &seen.now;
         if now.links() < 2 {
-            return self.known.ask(seen);
+            return self.known.look_up(seen);
         }
         // The first name stands for the file: it is compared with the state of the last
         // commit, and later names of this commit with it.
         let Some((first_state, unseen)) = self.linked.get_mut(now.inode()) else {
-            let answer = self.known.ask(seen)?;
+            let answer = self.known.look_up(seen)?;
             // Another name may be looked up before this one is settled.
             let first_state = match answer {
                 KnownDigest::Known(state) => Some(state),
@@ -157,13 +160,14 @@ impl Digests {
             self.linked.remove(now.inode());
         }
         Ok(match first_state {
-            Some(state) if state.tells(now) == Validity::Same => {
+            Some(state) if state.validity_for(now) == Validity::Same => {
                 KnownDigest::Known(now.with(state.birth(), state.digest()))
             }
             _ => KnownDigest::Unknown,
         })
     }
 
+    /// Store the next state: it is counted while the last table has the same ones, and written after.
     fn keep(&mut self, state: State) -> Outcome<()> {
         if state.links() > 1 {
             if let Some((found, _)) = self.linked.get_mut(state.inode()) {
@@ -177,7 +181,7 @@ impl Digests {
         self.writer()?.add(state)
     }
 
-    /// Return the table of this commit, which begins with the equal states.
+    /// Return the table of this commit; makes it with the equal states if it does not exist.
     fn writer(&mut self) -> Outcome<&mut Writer> {
         if self.writer.is_none() {
             let mut writer = known::create(self.folder.as_fd())?;

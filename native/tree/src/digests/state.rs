@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Return the validity of this digest for the present state `now` of the same inode.
-    pub(super) fn tells(&self, now: &Self) -> Validity {
+    pub(super) fn validity_for(&self, now: &Self) -> Validity {
         if self.part(0, IDENTITY) == now.part(0, IDENTITY) {
             return Validity::Same;
         }

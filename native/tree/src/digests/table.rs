@@ -54,7 +54,7 @@ impl Table {
     }
 
     /// Return a writer that continues after the last state.
-    pub(super) fn go_on(mut self) -> Outcome<Writer> {
+    pub(super) fn into_writer(mut self) -> Outcome<Writer> {
         let last = self.blocks.saturating_sub(1);
         let states: Vec<_> = {
             let states = self.states(last)?.chunks_exact(STATE);
@@ -111,6 +111,7 @@ impl Table {
         Ok(())
     }
 
+    /// Read all states for their keys; returns each shortened key with its place, sorted.
     fn read_index(&mut self) -> Outcome<Vec<(u32, u32)>> {
         let mut index = Vec::new();
         for block in 0..self.blocks {
@@ -126,7 +127,7 @@ impl Table {
         Ok(index)
     }
 
-    /// Return the states of a block, if it is complete.
+    /// Return the states of a block, which is kept; none if it is damaged.
     fn states(&mut self, number: u64) -> Outcome<&[u8]> {
         if number >= self.blocks {
             return Ok(&[]);

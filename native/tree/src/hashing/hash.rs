@@ -128,7 +128,7 @@ impl Reader {
         }
         let mut offset = range.start;
         while offset < range.end {
-            if !stop.may_read() {
+            if !stop.wait_to_read() {
                 return Err(Errno::CANCELED.into());
             }
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
@@ -138,7 +138,7 @@ impl Reader {
             if count == 0 {
                 break;
             }
-            stop.has_read(count);
+            stop.count_read(count);
             each(offset, &room[..count])?;
             offset += count as u64;
             // The last bytes were read, although one more was requested.

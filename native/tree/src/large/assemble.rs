@@ -25,8 +25,8 @@ use super::shifted::Files;
 pub struct Sources<'a> {
     /// An older version.
     pub old: Option<u32>,
-    /// The sources of the blocks in it, from `BlockIndex::places`.
-    pub places: &'a [BlockSource],
+    /// The sources of the blocks in it, from `BlockIndex::sources`.
+    pub blocks: &'a [BlockSource],
     /// The rest of an interrupted run.
     pub partial: Option<u32>,
     /// True to copy equal blocks that cannot be shared; without them the
@@ -74,7 +74,7 @@ pub fn assemble(
         old: sources.old.map(reopen).transpose()?,
         partial: sources.partial.map(reopen).transpose()?,
         copies: sources.copies,
-        places: sources.places,
+        block_sources: sources.blocks,
         done,
         stop,
     };
@@ -121,7 +121,7 @@ fn wrong_blocks(
         if stop.is_set() {
             return Err(Errno::CANCELED);
         }
-        if !proved(file, index.range(*number), index, *number, &mut room) {
+        if !read_proved(file, index.range(*number), index, *number, &mut room) {
             wrong.push(*number);
         }
     }
@@ -129,8 +129,8 @@ fn wrong_blocks(
 }
 
 /// Return the ranges that differ from the same offsets of the older version.
-pub fn changed_ranges(index: &BlockIndex, places: &[BlockSource]) -> Vec<Range<u64>> {
-    let changed = index.numbers(places, |place| place != BlockSource::Same);
+pub fn changed_ranges(index: &BlockIndex, sources: &[BlockSource]) -> Vec<Range<u64>> {
+    let changed = index.numbers(sources, |source| source != BlockSource::Same);
     joined(changed.map(|number| index.range(number)))
 }
 
@@ -152,7 +152,7 @@ pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Res
     apply().map_err(|errno| Error::new("write", b"", errno))
 }
 
-/// Reserve the space in `target` that `patch` with the same arguments needs.
+/// Reserve the space in `target`, unchanged, that `patch` with the same arguments needs.
 ///
 /// # Errors
 /// The file system has no space, or refuses.
@@ -174,6 +174,7 @@ pub fn reserve(target: u32, patch: u32, ranges: &[Range<u64>]) -> Result<()> {
     apply().map_err(|errno| Error::new("write", b"", errno))
 }
 
+/// Copy the data of `range`, and make its holes.
 fn patch_range(target: BorrowedFd<'_>, patch: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let mut rest = range;
     while rest.start < rest.end {
@@ -203,19 +204,20 @@ struct Work<'a> {
     old: Option<OwnedFd>,
     partial: Option<OwnedFd>,
     copies: bool,
-    places: &'a [BlockSource],
+    block_sources: &'a [BlockSource],
     done: &'a AtomicU64,
     stop: &'a Stop,
 }
 
 impl Work<'_> {
+    /// Clone or copy the equal blocks, then find the others; sets the size of the target.
     fn run(&self, threads: usize) -> Outcome<Assembled> {
         let mut assembled = Assembled {
             is_clone: self.clone(),
             ..Assembled::default()
         };
         change::set_size(self.target.as_fd(), self.index.size())?;
-        let same = (self.index).numbers(self.places, |place| place == BlockSource::Same);
+        let same = (self.index).numbers(self.block_sources, |source| source == BlockSource::Same);
         for range in joined(same.map(|number| self.index.range(number))) {
             if self.copies && !assembled.is_clone {
                 self.copy(range.clone())?;
@@ -225,7 +227,7 @@ impl Work<'_> {
         let is_clone = assembled.is_clone;
         let next = AtomicUsize::new(0);
         let mut elsewhere = Vec::new();
-        for part in workers::run(threads, || self.find_some(is_clone, &next)) {
+        for part in workers::run(threads, || self.write_some(is_clone, &next)) {
             elsewhere.extend(part?);
         }
         elsewhere.sort_unstable_by_key(|(number, _)| *number);
@@ -251,6 +253,7 @@ impl Work<'_> {
         Ok(assembled)
     }
 
+    /// Write those of the blocks `missing` that are at other offsets; returns the others.
     fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
         let Some(old) = &self.old else {
             return Ok(missing);
@@ -259,23 +262,23 @@ impl Work<'_> {
             old: old.as_fd(),
             target: self.target.as_fd(),
             index: self.index,
-            places: self.places,
+            block_sources: self.block_sources,
             done: self.done,
             stop: self.stop,
         };
         files.find_shifted(missing, threads)
     }
 
-    /// Clone the older version, which has all equal blocks.
+    /// Try to clone the older version, if it has equal blocks; true if the target shares its blocks.
     fn clone(&self) -> bool {
         let source = self
             .old
             .as_ref()
-            .filter(|_| self.places.contains(&BlockSource::Same));
+            .filter(|_| self.block_sources.contains(&BlockSource::Same));
         source.is_some_and(|old| change::clone(self.target.as_fd(), old.as_fd()).is_ok())
     }
 
-    /// Copy `range` of the older version; holes stay holes.
+    /// Copy `range` of the older version, counting its bytes; holes stay holes.
     fn copy(&self, range: Range<u64>) -> Outcome<()> {
         const STEP: u64 = 64 << 20;
         let Some(old) = &self.old else { return Ok(()) };
@@ -295,42 +298,46 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Find one of the other blocks after the other, until none is left.
-    fn find_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, BlockResult)>> {
+    /// Write one of the other blocks after the other, until none is left; returns their results.
+    fn write_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, BlockResult)>> {
         let mut room = Vec::new();
         let mut some = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(place) = self.places.get(number) else {
+            let Some(source) = self.block_sources.get(number) else {
                 return Ok(some);
             };
-            if *place == BlockSource::Same {
+            if *source == BlockSource::Same {
                 continue;
             }
             if self.stop.is_set() {
                 return Err(Errno::CANCELED);
             }
-            some.push((number, self.find(number, *place, is_clone, &mut room)?));
+            some.push((
+                number,
+                self.write_block(number, *source, is_clone, &mut room)?,
+            ));
         }
     }
 
-    fn find(
+    /// Write the block `number` if `source` or the rest of an interrupted run has it; zeros are a hole.
+    fn write_block(
         &self,
         number: usize,
-        place: BlockSource,
+        source: BlockSource,
         is_clone: bool,
         room: &mut Vec<u8>,
     ) -> Outcome<BlockResult> {
         let range = self.index.range(number);
         let size = range.end - range.start;
-        if place == BlockSource::Zeros && self.is(number, &zeros_at(range.start, size)) {
+        if source == BlockSource::Zeros && self.is(number, &zeros_at(range.start, size)) {
             if is_clone {
                 change::clear_range(self.target.as_fd(), range)?;
             }
             self.count(size);
             return Ok(BlockResult::Zeros);
         }
-        let elsewhere = match (place, &self.old) {
+        let elsewhere = match (source, &self.old) {
             (BlockSource::Elsewhere(other), Some(old)) => {
                 let begin = self.index.block_size().saturating_mul(other as u64);
                 Some((old, begin..begin.saturating_add(size)))
@@ -339,7 +346,7 @@ impl Work<'_> {
         };
         let left = self.partial.as_ref().map(|file| (file, range.clone()));
         for (file, from) in elsewhere.into_iter().chain(left) {
-            if proved(file.as_fd(), from, self.index, number, room) {
+            if read_proved(file.as_fd(), from, self.index, number, room) {
                 change::write_at(self.target.as_fd(), range.start, room)?;
                 self.count(size);
                 return Ok(BlockResult::Found);
@@ -360,7 +367,7 @@ impl Work<'_> {
 
 /// Read `from` into `room`; true if that is block `number` of `index`, false if it is not or
 /// cannot be read.
-fn proved(
+fn read_proved(
     file: BorrowedFd<'_>,
     from: Range<u64>,
     index: &BlockIndex,

@@ -90,7 +90,7 @@ impl Rolling {
         let places: [usize; N] = array::from_fn(|number| begin + number * lane);
         let mut sums = places.map(|place| crc32(cut(place, self.window)) ^ self.zeros);
         for (sum, place) in sums.iter().zip(places) {
-            self.look(*sum, place, hits);
+            self.add_hit(*sum, place, hits);
         }
         let leaving = places.map(|place| cut(place, steps));
         let entering = places.map(|place| cut(place + self.window, steps));
@@ -103,14 +103,15 @@ impl Rolling {
                     enter[usize::from(low ^ come)] ^ (sums[lane] >> 8) ^ leave[usize::from(gone)];
                 sums[lane] = sum;
                 if filter.may_have(sum) {
-                    self.look(sum, places[lane] + step + 1, hits);
+                    self.add_hit(sum, places[lane] + step + 1, hits);
                 }
             }
         }
     }
 
+    /// Add a hit if a block has this checksum, unless there are too many.
     #[cold]
-    fn look(&self, sum: u32, place: usize, hits: &mut Vec<Hit>) {
+    fn add_hit(&self, sum: u32, place: usize, hits: &mut Vec<Hit>) {
         let checksum = sum ^ self.zeros;
         if hits.len() < HITS && self.wanted.contains_key(&checksum) {
             hits.push(Hit { place, checksum });

@@ -46,7 +46,7 @@ pub(crate) struct Files<'a> {
     pub(crate) old: BorrowedFd<'a>,
     pub(crate) target: BorrowedFd<'a>,
     pub(crate) index: &'a BlockIndex,
-    pub(crate) places: &'a [BlockSource],
+    pub(crate) block_sources: &'a [BlockSource],
     /// Counts bytes.
     pub(crate) done: &'a AtomicU64,
     pub(crate) stop: &'a Stop,
@@ -83,8 +83,8 @@ impl Files<'_> {
     fn pieces(&self, size: u64) -> Outcome<Vec<Range<u64>>> {
         let block = self.index.block_size();
         let mut used = vec![false; fit(size.div_ceil(block))];
-        for (number, place) in self.places.iter().enumerate() {
-            let other = match place {
+        for (number, source) in self.block_sources.iter().enumerate() {
+            let other = match source {
                 BlockSource::Same => number,
                 BlockSource::Elsewhere(other) => *other,
                 BlockSource::Zeros | BlockSource::Unknown => continue,
@@ -99,7 +99,7 @@ impl Files<'_> {
             let mut rest = begin..size.min(begin + block);
             while let Some(data) = call::next_data(self.old, rest.clone())? {
                 let first = data.start.saturating_sub(block - 1);
-                add(
+                add_pieces(
                     &mut pieces,
                     first..data.end.min(size - block + 1),
                     PIECE * block,
@@ -114,8 +114,8 @@ impl Files<'_> {
     }
 }
 
-/// Add the new part of `range`, which begins and ends no earlier than those before.
-fn add(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
+/// Add the new part of `range`, in order, as pieces of at most `most` bytes.
+fn add_pieces(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
     let mut begin = range.start;
     if let Some(last) = pieces.last_mut() {
         begin = begin.max(last.end);
@@ -170,6 +170,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Search all `pieces`; found blocks are written.
     fn run(&self, pieces: &[(usize, Range<u64>)], threads: usize) -> Outcome<()> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -187,7 +188,7 @@ impl<'a> Search<'a> {
         flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// Search all blocks that begin in `piece`.
+    /// Search and write all blocks that begin in `piece`, until proofs failed too often.
     fn search(&self, piece: Range<u64>, tape: &mut Tape<'_>) -> Outcome<()> {
         let block = self.files.index.block_size();
         let (mut place, mut next) = (piece.start, None);
@@ -220,7 +221,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Prove a block right at `place`, where a search begins.
+    /// Write the block right at `place`, where a search begins, if there is one.
     fn prove_first(&self, place: u64, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
         let checksum = crc32(tape.read(place..place + block));
@@ -228,7 +229,7 @@ impl<'a> Search<'a> {
         Ok(number.map(|number| (place, number)))
     }
 
-    /// Return the first block that begins in `places`.
+    /// Write the first block that begins in `places`, and return its place and number.
     fn roll(&self, places: Range<u64>, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
         let hits = self
@@ -253,7 +254,7 @@ impl<'a> Search<'a> {
         Ok(self.failed.load(Ordering::Relaxed) > most.saturating_add(64 * block))
     }
 
-    /// Return the first block from `begin` on with the last shift.
+    /// Return place and number of the first block from `begin` on if it has the last shift.
     fn hint(&self, begin: u64) -> Option<(u64, usize)> {
         let shift = self.shift.load(Ordering::Relaxed);
         if shift == NONE {
@@ -266,7 +267,7 @@ impl<'a> Search<'a> {
         Some((place, usize::try_from(number).ok()?)).filter(|_| place >= begin)
     }
 
-    /// Prove that the block `number` is at `place`; then write it and equal ones.
+    /// Return true if the block `number` is at `place`; then it and equal ones are written.
     fn prove_next(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
         let is_there = self.prove(place, number, tape)?;
         let block = self.files.index.blocks().get(number);
@@ -290,7 +291,7 @@ impl<'a> Search<'a> {
         Ok(proved.or(blocks.last().copied()))
     }
 
-    /// Prove that the block `number` is at `place`, and write it.
+    /// Return true if the block `number` is at `place`; then it is written, and its shift noted.
     fn prove(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
         let Files { index, .. } = self.files;
         let (range, wanted) = (index.range(number), index.blocks().get(number));
@@ -392,7 +393,7 @@ mod tests {
             old: file.as_fd(),
             target: target.as_fd(),
             index: &BlockIndex::new(old.len() as u64, BLOCK, blocks).unwrap(),
-            places: &vec![BlockSource::Unknown; count],
+            block_sources: &vec![BlockSource::Unknown; count],
             done: &AtomicU64::new(0),
             stop: &Stop::default(),
         };
@@ -411,7 +412,7 @@ mod tests {
     fn pieces_follow_each_other_and_overlap_nowhere() {
         let mut pieces = Vec::new();
         for range in [0..5, 3..12, 12..13, 20..41, 30..35] {
-            add(&mut pieces, range, 10);
+            add_pieces(&mut pieces, range, 10);
         }
         assert_eq!(pieces, [0..10, 10..13, 20..30, 30..40, 40..41]);
     }

@@ -53,9 +53,9 @@ impl Unfinished<'_> {
         Ok(checksum)
     }
 
-    /// Write the index, and rename both; returns the name of the pack without a suffix, and true if
-    /// there was no such pack.  It is named after its bytes, so it can only replace an equal one.
-    pub(super) fn show(
+    /// Write the index, make both durable, and rename them; returns the pack's name without a suffix,
+    /// and true if it is new.  It is named after its bytes, so it can only replace an equal one.
+    pub(super) fn publish(
         &self,
         checksum: &[u8; OID_BYTES],
         index: &[u8],

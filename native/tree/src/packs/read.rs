@@ -88,6 +88,7 @@ impl Source for IndexBytes {
     }
 }
 
+/// Open an index; a small one is read as a whole, and checked.
 fn open_index(path: &[u8]) -> Parsed<Index<IndexBytes>> {
     let file = PackFile::open(path).map_err(boxed)?;
     if file.size() > SMALL_INDEX {
@@ -124,16 +125,16 @@ impl Pack {
     }
 
     fn find(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
-        let place = self.index.find(oid);
-        place.map_err(|error| error.within(self.path.escape_ascii()))
+        let entry = self.index.find(oid);
+        entry.map_err(|error| error.within(self.path.escape_ascii()))
     }
 
-    fn read(&mut self, place: &IndexEntry, spare: &mut u64) -> Parsed<Object> {
-        opened(&mut self.reader, &self.path)?.read(place, &mut self.index, spare)
+    fn read(&mut self, entry: &IndexEntry, spare: &mut u64) -> Parsed<Object> {
+        opened(&mut self.reader, &self.path)?.read(entry, &mut self.index, spare)
     }
 
-    fn packed(&mut self, place: &IndexEntry) -> Parsed<Packed> {
-        opened(&mut self.reader, &self.path)?.packed(place, &mut self.index)
+    fn packed(&mut self, entry: &IndexEntry) -> Parsed<Packed> {
+        opened(&mut self.reader, &self.path)?.packed(entry, &mut self.index)
     }
 }
 
@@ -145,6 +146,7 @@ fn record_of(packed: &Packed) -> Vec<u8> {
     record
 }
 
+/// Return the reader of the pack at `path`, opening it if it is `None`.
 fn opened<'a>(
     reader: &'a mut Option<PackReader<PackFile>>,
     path: &[u8],
@@ -183,7 +185,7 @@ impl Packs {
         }
     }
 
-    /// Add the packs of `folder`.
+    /// Add a folder; its packs are listed when an object is not found.
     pub fn add(&mut self, folder: Vec<u8>) {
         self.folders.push(folder);
     }
@@ -194,45 +196,45 @@ impl Packs {
         self.recent.clear();
     }
 
-    /// Return an object.
+    /// Return an object, which is cached.
     pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
         if let Some(object) = self.recent.get(oid) {
             return Ok(Some(object));
         }
-        let place = self.locate(oid)?;
-        let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
+        let entry = self.locate(oid)?;
+        let (Some(entry), Some(pack)) = (entry, self.opened.first_mut()) else {
             return Ok(None);
         };
-        let object = Arc::new(pack.read(&place, &mut self.spare)?);
+        let object = Arc::new(pack.read(&entry, &mut self.spare)?);
         self.recent.keep(*oid, &object);
         Ok(Some(object))
     }
 
     /// Return an object in its packed form.
     pub fn packed(&mut self, oid: &Oid) -> Parsed<Option<Packed>> {
-        let place = self.locate(oid)?;
-        let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
+        let entry = self.locate(oid)?;
+        let (Some(entry), Some(pack)) = (entry, self.opened.first_mut()) else {
             return Ok(None);
         };
-        pack.packed(&place).map(Some)
+        pack.packed(&entry).map(Some)
     }
 
     /// Return an object and its bases, each as in its pack, the whole one last.
     /// `None` if the object is missing, or its chain is too long to be copied.
     pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
-        let Some(mut place) = self.locate(oid)? else {
+        let Some(mut entry) = self.locate(oid)? else {
             return Ok(None);
         };
         let mut chain = Vec::new();
         // All from one pack: an object of another one may be based on one in this chain.
         while let Some(pack) = self.opened.first_mut() {
-            let packed = pack.packed(&place)?;
-            chain.push((place.oid, record_of(&packed)));
+            let packed = pack.packed(&entry)?;
+            chain.push((entry.oid, record_of(&packed)));
             let PackedForm::From(base) = packed.form else {
                 return Ok(Some(chain));
             };
             match pack.find(&base)? {
-                Some(found) if chain.len() <= COPIED_DEPTH => place = found,
+                Some(found) if chain.len() <= COPIED_DEPTH => entry = found,
                 _ => break,
             }
         }
@@ -256,20 +258,20 @@ impl Packs {
         pack.map_or(Ok(false), |pack| Ok(pack.find(oid)?.is_some()))
     }
 
-    /// Return the entry of an object; its pack becomes the first, and is open.
+    /// Return the entry of an object, listing the folders if needed; its pack becomes the first, open.
     pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         let mut listed = false;
         loop {
-            if let Some(place) = self.find_in_known(oid)? {
+            if let Some(entry) = self.find_in_known(oid)? {
                 match self.open_first() {
-                    Ok(()) => return Ok(Some(place)),
+                    Ok(()) => return Ok(Some(entry)),
                     // Maintenance removed it; another pack may have its objects.
                     Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {
                         self.opened.swap_remove(0);
                     }
                     Err(error) => return Err(error),
                 }
-            } else if listed || !self.list()? {
+            } else if listed || !self.add_new_packs()? {
                 return Ok(None);
             } else {
                 listed = true;
@@ -284,11 +286,11 @@ impl Packs {
         Ok(())
     }
 
-    /// Return the present packs only; an index without a pack is ignored.
-    pub(crate) fn now(folder: &[u8]) -> Parsed<Self> {
+    /// Open all packs that are in `folder` now; an index without a pack is ignored.
+    pub(crate) fn open_all(folder: &[u8]) -> Parsed<Self> {
         let mut packs = Self::new(0, u64::MAX);
         packs.add(folder.to_vec());
-        packs.list()?;
+        packs.add_new_packs()?;
         for mut pack in std::mem::take(&mut packs.opened) {
             match opened(&mut pack.reader, &pack.path) {
                 Ok(_) => packs.opened.push(pack),
@@ -303,16 +305,16 @@ impl Packs {
     pub(crate) fn find_in_known(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         for number in 0..self.opened.len() {
             let entry = self.opened.get_mut(number).map(|pack| pack.find(oid));
-            if let Some(place) = entry.transpose()?.flatten() {
+            if let Some(entry) = entry.transpose()?.flatten() {
                 self.opened.swap(0, number);
-                return Ok(Some(place));
+                return Ok(Some(entry));
             }
         }
         Ok(None)
     }
 
-    /// Add new packs; returns true if there are any.
-    fn list(&mut self) -> Parsed<bool> {
+    /// List the folders, and add new packs; returns true if there are any.
+    fn add_new_packs(&mut self) -> Parsed<bool> {
         let before = self.opened.len();
         for folder in &self.folders {
             for name in names(folder).map_err(boxed)? {

@@ -81,15 +81,15 @@ pub fn install(
     let mut end = source.size() - OID_BYTES as u64;
     let mut checksum = [0; OID_BYTES];
     source.read_at(end, &mut checksum)?;
-    let mut places: Vec<_> = pack.places().collect();
+    let mut entries: Vec<_> = pack.index_entries().collect();
     if !pack.bases().is_empty() {
         // They begin in the place of the checksum, which was checked and is not needed any more.
         let bases = append_bases(&pack, objects, (file.as_fd(), &mut end), budget)?;
-        places.extend(bases);
-        checksum = unfinished.seal(places.len(), end).map_err(failed)?;
+        entries.extend(bases);
+        checksum = unfinished.seal(entries.len(), end).map_err(failed)?;
     }
-    let index = index::encode(places, &checksum)?;
-    let (stem, is_new) = unfinished.show(&checksum, &index).map_err(failed)?;
+    let index = index::encode(entries, &checksum)?;
+    let (stem, is_new) = unfinished.publish(&checksum, &index).map_err(failed)?;
     let pack = is_new.then_some(stem);
     Ok(Installed { pack, commit })
 }
@@ -113,7 +113,8 @@ fn check_commit(
     Ok(commit.content)
 }
 
-/// Append the bases of deltas, and the bases of these: a pack must be readable by itself.
+/// Append the bases of deltas, and the bases of these, at `end`, which moves on: a pack must be
+/// readable by itself.  Returns their index entries.
 fn append_bases(
     pack: &Resolved,
     objects: &mut impl PackedObjects,
@@ -121,7 +122,7 @@ fn append_bases(
     budget: &Budget<'_>,
 ) -> Parsed<Vec<IndexEntry>> {
     let mut own = HashSet::new();
-    let mut places = Vec::new();
+    let mut entries = Vec::new();
     let mut waiting = Vec::new();
     let mut deflater = Deflater::quick();
     for oid in pack.bases() {
@@ -131,7 +132,7 @@ fn append_bases(
                 break;
             }
             let (offset, crc) = (*end + waiting.len() as u64, crc32(&record));
-            places.push(IndexEntry { oid, offset, crc });
+            entries.push(IndexEntry { oid, offset, crc });
             waiting.extend_from_slice(&record);
         }
         if waiting.len() >= TOGETHER {
@@ -139,7 +140,7 @@ fn append_bases(
         }
     }
     write(file, end, &mut waiting)?;
-    Ok(places)
+    Ok(entries)
 }
 
 /// Return the records of a base and of its own bases, which are copied.  An object of the pack may

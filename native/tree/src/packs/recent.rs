@@ -36,7 +36,7 @@ impl Recent {
         self.objects.get(oid).cloned()
     }
 
-    /// Add an object, which is not in the cache.
+    /// Add an object, which is not in the cache, dropping the oldest; a large one is not kept.
     pub(crate) fn keep(&mut self, oid: Oid, object: &Arc<Object>) {
         if object.content.len() > OBJECT_BYTES {
             return;

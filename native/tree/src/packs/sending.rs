@@ -12,7 +12,7 @@ use huai_git::write::PackSink;
 
 use super::read::Packs;
 
-/// Write the pack for a request, calling `put` for each part.
+/// Make the pack for a request, calling `put` for each part.
 ///
 /// If one commit is requested, the pack with its tree is taken for that of the commit, unless it
 /// has the known tree too.

@@ -41,7 +41,7 @@ pub struct PackWriter {
     offset: u64,
     /// The objects that were written or wait.
     own: HashSet<Oid>,
-    places: Vec<IndexEntry>,
+    entries: Vec<IndexEntry>,
     waiting: Vec<Object>,
     /// The bytes of waiting objects.
     held: usize,
@@ -76,11 +76,11 @@ impl PackWriter {
             path: folder.to_vec(),
             name: name.to_vec(),
             threads,
-            known: Packs::now(folder)?,
+            known: Packs::open_all(folder)?,
             file: None,
             offset: records::HEADER_BYTES,
             own: HashSet::new(),
-            places: Vec::new(),
+            entries: Vec::new(),
             waiting: Vec::new(),
             held: 0,
         })
@@ -102,8 +102,8 @@ impl PackWriter {
         if self.is_empty() {
             return Ok(None);
         }
-        self.compress()?;
-        let places = std::mem::take(&mut self.places);
+        self.write_waiting()?;
+        let entries = std::mem::take(&mut self.entries);
         let failed = |errno| self.failed(errno);
         let file = self.file.as_ref().ok_or(Errno::BADF).map_err(failed)?;
         let pack = Unfinished {
@@ -111,14 +111,14 @@ impl PackWriter {
             name: &self.name,
             file: file.as_fd(),
         };
-        let checksum = pack.seal(places.len(), self.offset).map_err(failed)?;
-        let index = index::encode(places, &checksum)?;
-        let (stem, _) = pack.show(&checksum, &index).map_err(failed)?;
+        let checksum = pack.seal(entries.len(), self.offset).map_err(failed)?;
+        let index = index::encode(entries, &checksum)?;
+        let (stem, _) = pack.publish(&checksum, &index).map_err(failed)?;
         self.file = None;
         Ok(Some(stem))
     }
 
-    /// Drop everything; may be called at any time.
+    /// Remove the unfinished files; may be called at any time.
     pub fn abort(&mut self) -> Result<()> {
         self.file = None;
         for name in [&self.name, &index_name(&self.name)] {
@@ -130,13 +130,13 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Write the waiting objects.
-    fn compress(&mut self) -> Made<()> {
+    /// Compress the waiting objects, and write their records.
+    fn write_waiting(&mut self) -> Made<()> {
         let waiting = std::mem::take(&mut self.waiting);
         self.held = 0;
         let mut bytes = Vec::new();
         for (object, record) in waiting.iter().zip(compressed(&waiting, self.threads)?) {
-            self.places.push(IndexEntry {
+            self.entries.push(IndexEntry {
                 oid: object.oid,
                 offset: self.offset,
                 crc: crc32(&record),
@@ -148,7 +148,7 @@ impl PackWriter {
         written.map_err(|errno| self.failed(errno))
     }
 
-    /// Return the unfinished pack; its header counts nothing yet.
+    /// Return the unfinished pack, made if it does not exist; its header counts nothing yet.
     fn file(&mut self) -> Outcome<BorrowedFd<'_>> {
         if self.file.is_none() {
             let file = change::make_file(self.folder.as_fd(), &self.name)?;
@@ -176,7 +176,7 @@ impl ObjectWriter for PackWriter {
             content: content.to_vec(),
         });
         if self.held >= TOGETHER {
-            self.compress()?;
+            self.write_waiting()?;
         }
         Ok(oid)
     }

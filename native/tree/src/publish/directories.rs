@@ -31,15 +31,18 @@ impl Tree {
             check(&item.path)?;
             let is_new = self.make(&item.path).at(&item.path)?;
             match &item.attributes {
-                Some(wanted) => self.settle_first(&item.path, wanted, is_new).at(&item.path),
+                Some(wanted) => self
+                    .prepare_directory(&item.path, wanted, is_new)
+                    .at(&item.path),
                 None => Ok(()),
             }
         })
     }
 
-    fn settle_first(&mut self, path: &[u8], wanted: &Attributes, made: bool) -> Outcome<()> {
+    /// Set owner and, unless an existing directory keeps it, mode with u+rwx, until `settle`.
+    fn prepare_directory(&mut self, path: &[u8], wanted: &Attributes, is_new: bool) -> Outcome<()> {
         let is_kept = matches!(wanted.mode, Mode::Kept(_));
-        if made && is_kept {
+        if is_new && is_kept {
             self.fresh.insert(path.to_vec());
         }
         let handle = self.folders.open(path)?;
@@ -77,6 +80,7 @@ impl Tree {
         })
     }
 
+    /// Set the final attributes; `restore_modes` leaves the directory alone then.
     fn settle(&mut self, path: &[u8], mut wanted: Attributes) -> Outcome<()> {
         if self.fresh.contains(path) {
             wanted.mode = Mode::Exact(self.new_mode(wanted.mode));
@@ -85,7 +89,7 @@ impl Tree {
         let status = call::status(handle.as_fd())?;
         wanted.set(Of::Inode(handle.as_fd()), &status)?;
         if matches!(wanted.mode, Mode::Exact(_)) {
-            self.folders.settled(path);
+            self.folders.settle_mode(path);
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ pub struct Staged {
 pub(crate) struct LastFolder(Option<(u32, OwnedFd)>);
 
 impl LastFolder {
+    /// Return a handle of the directory that this process has open as `folder`, and keep it.
     pub(crate) fn open(&mut self, folder: u32) -> Outcome<BorrowedFd<'_>> {
         let last = self.0.take().filter(|(number, _)| *number == folder);
         let folder_handle = match last {
@@ -55,7 +56,7 @@ impl Tree {
         })
     }
 
-    /// Rename staged files to their paths.
+    /// Rename staged files to their paths, keeping the former files there.
     pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, path)| {

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use huai_format::path::{parent, split};
 use huai_sys::call::{self, FileType, Outcome};
-use huai_sys::change::{self, Place};
+use huai_sys::change::{self, NameIn};
 use huai_sys::error::Errno;
 
 use super::row::{At, Done, FailureReason, OperationFailure, at};
@@ -14,10 +14,10 @@ use super::tree::Tree;
 const MAKING: &[u8] = b"making";
 
 impl Tree {
-    /// Rename `from` to `path`, keeping the former file there.
+    /// Rename `from` to `path`; a former file there is linked to its place among the kept files first.
     pub(super) fn publish_entry(
         &mut self,
-        from: Place<'_>,
+        from: NameIn<'_>,
         path: &[u8],
     ) -> Result<(), OperationFailure> {
         self.keep_former(path)?;
@@ -29,11 +29,12 @@ impl Tree {
             .at(path)
     }
 
-    /// Make an entry under a temporary name, then rename it to `path`.
-    pub(super) fn replace(
+    /// Make an entry under a temporary name, then rename it to `path`, keeping the former file there;
+    /// the temporary name is removed after an error.
+    pub(super) fn make_and_publish(
         &mut self,
         path: &[u8],
-        make: impl Fn(Place<'_>) -> Outcome<()>,
+        make: impl Fn(NameIn<'_>) -> Outcome<()>,
     ) -> Result<(), OperationFailure> {
         let area = self.area.take().ok_or(Errno::BADF).at(path)?;
         let making = (area.as_fd(), MAKING);
@@ -56,7 +57,7 @@ impl Tree {
         tidied.at(path).and(put)
     }
 
-    /// Link the file at `path`, which is about to be replaced, to its place among the kept files.
+    /// Link the file at `path`, which is replaced next, to its place among the kept files, if any.
     pub(super) fn keep_former(&mut self, path: &[u8]) -> Done {
         if !self.former.keeps() {
             return Ok(());
@@ -81,7 +82,7 @@ impl Tree {
     }
 
     /// Move the leaf at `path` to its place among the kept files.
-    pub(super) fn take_away(&mut self, path: &[u8]) -> Done {
+    pub(super) fn move_to_kept(&mut self, path: &[u8]) -> Done {
         let (above, name) = split(path);
         let source = self.folders.open(above).at(path)?;
         if call::status_at(source.as_fd(), name).at(path)?.kind == FileType::Directory {

@@ -57,10 +57,11 @@ impl Tree {
     /// Make hardlinks, replacing leaves.  The leader must be as stated: otherwise its content may
     /// differ.
     pub fn make_links(&mut self, items: &[Link], stop: &Stop) -> RowResult {
-        row(items, stop, |item| self.link_one(item))
+        row(items, stop, |item| self.make_link(item))
     }
 
-    fn link_one(&mut self, item: &Link) -> Done {
+    /// Make a hardlink, unless the path is one already.
+    fn make_link(&mut self, item: &Link) -> Done {
         let path = &item.file.path;
         let leader = item
             .leader
@@ -78,11 +79,12 @@ impl Tree {
         if present.is_some_and(|present| is_same(&first, &present)) {
             return Ok(());
         }
-        self.replace(path, |(directory, name)| {
+        self.make_and_publish(path, |(directory, name)| {
             change::make_link_by_path(inode.as_fd(), directory, name)
         })
     }
 
+    /// Open the leader of the hardlink to make at `path`, which is for the error.
     fn open_leader(&mut self, path: &[u8], leader: &[u8]) -> Result<OwnedFd, OperationFailure> {
         let (above, name) = split(leader);
         let opened = self.folders.permitted(&[above], |folders| {
@@ -101,12 +103,12 @@ impl Tree {
     pub fn make_symlinks(&mut self, items: &[Symlink], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
-            self.symlink_one(item)
+            self.make_symlink(item)
         })
     }
 
-    pub(super) fn symlink_one(&mut self, item: &Symlink) -> Done {
-        self.replace(&item.path, |(directory, name)| {
+    pub(super) fn make_symlink(&mut self, item: &Symlink) -> Done {
+        self.make_and_publish(&item.path, |(directory, name)| {
             change::make_symlink(directory, name, &item.target)?;
             let status = call::status_at(directory, name)?;
             item.attributes
@@ -140,7 +142,7 @@ impl Tree {
         })
     }
 
-    /// Remove existing entries: empty directories, and leaves.
+    /// Remove entries, which may be missing: empty directories, and leaves, which may be kept elsewhere.
     pub fn remove_entries(&mut self, items: &[Remove], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
@@ -152,14 +154,15 @@ impl Tree {
         })
     }
 
+    /// Remove a leaf, or move it to its place among the kept files; it may be missing.
     fn remove_leaf(&mut self, path: &[u8]) -> Done {
         let (above, name) = split(path);
         let removed = if self.former.keeps() {
-            match self.take_away(path) {
+            match self.move_to_kept(path) {
                 Err(failure)
                     if is_denied(&failure) && self.folders.make_writable(above).at(path)? =>
                 {
-                    self.take_away(path)
+                    self.move_to_kept(path)
                 }
                 outcome => outcome,
             }

@@ -32,6 +32,7 @@ impl Tree {
         row(items, stop, |item| self.move_one(item))
     }
 
+    /// Move a directory: by one rename, or entry by entry on an overlay; then put its forward in place.
     fn move_one(&mut self, item: &DirectoryMove) -> Done {
         let (old, new) = (&item.old, &item.new);
         check(new)?;
@@ -63,7 +64,7 @@ impl Tree {
     }
 
     fn put_symlink(&mut self, symlink: &Symlink, path: &[u8]) -> Done {
-        self.symlink_one(&Symlink {
+        self.make_symlink(&Symlink {
             path: path.to_vec(),
             target: symlink.target.clone(),
             attributes: symlink.attributes,
@@ -75,6 +76,7 @@ impl Tree {
         change::unlink(self.folders.open(above)?.as_fd(), name)
     }
 
+    /// Return true if the directory at `old` is on the file system of the parent of `new`.
     fn is_one_file_system(&mut self, old: &[u8], new: &[u8]) -> Outcome<bool> {
         let old = call::status(self.folders.open(old)?.as_fd())?;
         let new = call::status(self.folders.open(split(new).0)?.as_fd())?;
@@ -91,7 +93,7 @@ impl Tree {
             let (from, to) = ((source.as_fd(), old), (target.as_fd(), new));
             if item.forward.is_some() {
                 match change::exchange(from, to) {
-                    Err(errno) if change::lacks(errno) => {}
+                    Err(errno) if change::is_unsupported(errno) => {}
                     outcome => return outcome,
                 }
                 match change::unlink(to.0, to.1) {
@@ -110,7 +112,7 @@ impl Tree {
         let mut done = Vec::new();
         while let Some((source, target)) = pending.pop() {
             let status = call::status(self.folders.open(&source)?.as_fd())?;
-            self.make_there(&target)?;
+            self.make_new(&target)?;
             for (name, is_directory) in self.listing(&source)? {
                 if is_directory {
                     pending.push((join(&source, &name), join(&target, &name)));
@@ -121,14 +123,14 @@ impl Tree {
             done.push((source, target, status));
         }
         for (source, target, status) in done.iter().rev() {
-            self.take_over(target, status)?;
+            self.copy_attributes(target, status)?;
             self.rmdir(source)?;
             self.folders.forget(source, Some(target));
         }
         Ok(())
     }
 
-    fn make_there(&mut self, path: &[u8]) -> Outcome<()> {
+    fn make_new(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
         self.folders.permitted(&[above], |folders| {
             change::make_directory(folders.open(above)?.as_fd(), name)
@@ -162,7 +164,8 @@ impl Tree {
             .collect()
     }
 
-    fn take_over(&mut self, path: &[u8], status: &Status) -> Outcome<()> {
+    /// Set the attributes in `status` on the directory at `path`; owners only if they are kept.
+    fn copy_attributes(&mut self, path: &[u8], status: &Status) -> Outcome<()> {
         let handle = self.folders.open(path)?;
         let now = call::status(handle.as_fd())?;
         let owner = |id: u32| self.options.owners.then_some(id);
@@ -176,8 +179,8 @@ impl Tree {
     }
 }
 
-/// Rename within an open directory of this process.  Returns false, and does nothing, where the
-/// file system cannot refuse to replace an entry (`EXIST`).
+/// Rename within the directory that this process has open as `folder`; an error (`EXIST`) if `new`
+/// exists.  Returns false, and does nothing, where the file system cannot refuse that.
 pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
     let renamed = call::reopen(folder).and_then(|folder| {
         let folder = folder.as_fd();
@@ -185,7 +188,7 @@ pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
     });
     match renamed {
         Ok(()) => Ok(true),
-        Err(errno) if change::lacks(errno) => Ok(false),
+        Err(errno) if change::is_unsupported(errno) => Ok(false),
         Err(errno) => Err(Error::new("rename", old, errno)),
     }
 }

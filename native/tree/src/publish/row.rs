@@ -88,7 +88,7 @@ pub(super) fn check(path: &[u8]) -> Done {
     Ok(())
 }
 
-/// Call `operation` with one item after the other.
+/// Call `operation` with one item after the other, until the first failure or a stop.
 pub(super) fn row<T>(items: &[T], stop: &Stop, mut operation: impl FnMut(&T) -> Done) -> RowResult {
     let mut row = RowResult::default();
     for item in items {

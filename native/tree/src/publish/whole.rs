@@ -55,7 +55,8 @@ pub struct StagedDirectory {
 /// The entries that were added to a staged directory.
 #[derive(Default)]
 struct Gathered<'a> {
-    joined: Vec<&'a (Staged, Vec<u8>)>,
+    /// The files that were moved into it.
+    moved: Vec<&'a (Staged, Vec<u8>)>,
     /// The staged hardlinks and symlinks.
     made: Vec<Vec<u8>>,
 }
@@ -88,14 +89,14 @@ impl Tree {
             check(&item.path)?;
             let folder = Folder::open(last.take(), item.staged.folder).at(&item.path)?;
             let root = &last.insert(folder).root;
-            self.may_join(root, item)?;
+            self.check_inherited(root, item)?;
             for held in &item.directories {
                 if stop.is_set() {
                     return Err(at(&item.path, Errno::CANCELED));
                 }
                 self.prepare_held(root, item, held, &mut names)?;
             }
-            self.gather(root.handle(), item)?;
+            self.complete_and_rename(root.handle(), item)?;
             for held in &item.directories {
                 if let Some(Attributes {
                     mode: Mode::Kept(_),
@@ -111,7 +112,7 @@ impl Tree {
 
     /// Check that nothing is inherited.  A directory that is made inherits more than is stated
     /// from its parent: the group, or an ACL; a staged one has the ACL of its place.
-    fn may_join(&mut self, root: &Root, item: &WholeDirectory) -> Done {
+    fn check_inherited(&mut self, root: &Root, item: &WholeDirectory) -> Done {
         let path = &item.path;
         let above = self.folders.open(split(path).0).at(path)?;
         let status = call::status(above.as_fd()).at(path)?;
@@ -127,7 +128,8 @@ impl Tree {
         }
     }
 
-    /// Set owner and mode of a directory; its owner can write to it until it gets its final mode.
+    /// Set owner and mode of a staged directory, made if missing; its owner can write to it until it
+    /// gets its final mode.  Refuses one with another number of names than stated.
     fn prepare_held(
         &self,
         root: &Root,
@@ -137,10 +139,10 @@ impl Tree {
     ) -> Done {
         let path = &held.directory.path;
         check(path)?;
-        let lies = lies_at(item, path)?;
-        let directory = match root.directory(&lies) {
-            Err(Errno::NOENT) => change::make_directory(root.handle(), &lies)
-                .and_then(|()| root.directory(&lies))
+        let staged_path = staged_path(item, path)?;
+        let directory = match root.directory(&staged_path) {
+            Err(Errno::NOENT) => change::make_directory(root.handle(), &staged_path)
+                .and_then(|()| root.directory(&staged_path))
                 .at(path)?,
             opened => opened.at(path)?,
         };
@@ -158,32 +160,32 @@ impl Tree {
             return Err(at(path, FailureReason::NotWhole));
         };
         let status = call::status(directory.as_fd()).at(path)?;
-        let of = Of::Own(root.handle(), &lies);
+        let of = Of::Own(root.handle(), &staged_path);
         let chowned = first.set_owner(of, &status).at(path)?;
         first.mode = Mode::Exact(self.new_mode(first.mode) | OWNER_MAY_ALL);
         first.set_mode(of, &status, chowned).at(path)
     }
 
-    /// Complete the staged directory, and rename it.
-    fn gather(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
+    /// Complete the staged directory, and rename it; after an error, undo what was added to it.
+    fn complete_and_rename(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let mut gathered = Gathered::default();
         let outcome = fill(folder, item, &mut gathered)
             .and_then(|()| set_times(folder, item))
-            .and_then(|()| self.put_new(folder, item));
+            .and_then(|()| self.rename_staged(folder, item));
         if outcome.is_err() {
-            for lies in gathered.made {
+            for staged_path in gathered.made {
                 // A remaining one is removed with the staging area.
-                _ = change::unlink(folder, &lies);
+                _ = change::unlink(folder, &staged_path);
             }
-            for (staged, path) in gathered.joined {
+            for (staged, path) in gathered.moved {
                 // A file that cannot go back is missed when it is to be published by itself.
-                drop(part(folder, item, staged, path));
+                drop(move_back(folder, item, staged, path));
             }
         }
         outcome
     }
 
-    fn put_new(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
+    fn rename_staged(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let (above, name) = split(&item.path);
         let renamed = self.folders.permitted(&[above], |folders| {
             let above = folders.open(above)?;
@@ -194,19 +196,20 @@ impl Tree {
 }
 
 /// Return the staged place of the directory or file for `path`.
-fn lies_at(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
+fn staged_path(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
     let below = path.strip_prefix(item.path.as_slice());
     let below = below.filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
     let below = below.ok_or_else(|| at(path, FailureReason::NotWhole))?;
     Ok([&item.staged.name, below].concat())
 }
 
+/// Move files from elsewhere into the staged directory, and make links in it; notes them.
 fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gathered<'a>) -> Done {
     let mut last = LastFolder::default();
     for other in &item.others {
         let (staged, path) = other;
-        join(folder, item, (staged, &mut last), path)?;
-        gathered.joined.push(other);
+        move_in(folder, item, (staged, &mut last), path)?;
+        gathered.moved.push(other);
     }
     for link in &item.links {
         let path = &link.file.path;
@@ -215,18 +218,18 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gat
             .leader
             .as_ref()
             .ok_or_else(|| at(path, FailureReason::NoLeader))?;
-        let (from, lies) = (lies_at(item, leader)?, lies_at(item, path)?);
-        change::make_link(folder, &from, folder, &lies).at(path)?;
-        gathered.made.push(lies);
+        let (from, staged_path) = (staged_path(item, leader)?, staged_path(item, path)?);
+        change::make_link(folder, &from, folder, &staged_path).at(path)?;
+        gathered.made.push(staged_path);
     }
     for symlink in &item.symlinks {
         let path = &symlink.path;
         check(path)?;
-        let lies = lies_at(item, path)?;
-        change::make_symlink(folder, &lies, &symlink.target).at(path)?;
-        gathered.made.push(lies.clone());
-        let status = call::status_at(folder, &lies).at(path)?;
-        let of = Of::Own(folder, &lies);
+        let staged_path = staged_path(item, path)?;
+        change::make_symlink(folder, &staged_path, &symlink.target).at(path)?;
+        gathered.made.push(staged_path.clone());
+        let status = call::status_at(folder, &staged_path).at(path)?;
+        let of = Of::Own(folder, &staged_path);
         symlink.attributes.set_of_symlink(of, &status).at(path)?;
     }
     Ok(())
@@ -236,27 +239,28 @@ fn set_times(folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
     for held in item.directories.iter().filter(|held| held.settled) {
         let path = &held.directory.path;
         if let Some(wanted) = held.directory.attributes {
-            change::set_mtime_at(folder, &lies_at(item, path)?, wanted.time()).at(path)?;
+            change::set_mtime_at(folder, &staged_path(item, path)?, wanted.time()).at(path)?;
         }
     }
     Ok(())
 }
 
-fn join(
+/// Rename a file that is staged elsewhere to its place in the staged directory.
+fn move_in(
     folder: BorrowedFd<'_>,
     item: &WholeDirectory,
     (staged, last): (&Staged, &mut LastFolder),
     path: &[u8],
 ) -> Done {
     check(path)?;
-    let lies = lies_at(item, path)?;
+    let staged_path = staged_path(item, path)?;
     let from = last.open(staged.folder).at(path)?;
-    change::rename_to_nothing((from, &staged.name), (folder, &lies)).at(path)
+    change::rename_to_nothing((from, &staged.name), (folder, &staged_path)).at(path)
 }
 
-/// Undo `join`.
-fn part(folder: BorrowedFd<'_>, item: &WholeDirectory, staged: &Staged, path: &[u8]) -> Done {
-    let lies = lies_at(item, path)?;
+/// Undo `move_in`.
+fn move_back(folder: BorrowedFd<'_>, item: &WholeDirectory, staged: &Staged, path: &[u8]) -> Done {
+    let staged_path = staged_path(item, path)?;
     let from = call::reopen(staged.folder).at(path)?;
-    change::rename((folder, &lies), (from.as_fd(), &staged.name)).at(path)
+    change::rename((folder, &staged_path), (from.as_fd(), &staged.name)).at(path)
 }

@@ -57,7 +57,7 @@ impl HardlinkGroups {
         }
     }
 
-    /// Return the changed leaves; `None` if they stay unchanged.
+    /// Return the changed leaves, `None` if they stay unchanged, and note the pairs.
     fn resolved(&mut self, seen: &Directory, unsure: &BTreeSet<Vec<u8>>) -> Option<Vec<u8>> {
         let mut leaves = Vec::new();
         let mut copied = 0;
@@ -112,6 +112,7 @@ impl HardlinkGroups {
         group.is_some_and(|group| group.is(state))
     }
 
+    /// Count a name of a file; returns its leader, `None` for the first name or after a change.
     fn leader(
         &mut self,
         inode: Inode,

@@ -178,7 +178,7 @@ impl Examination<'_> {
 }
 
 impl Others {
-    /// Sort the names of a directory, of which these were examined.
+    /// Note the names in an unknown state, and those of the examined `names` that are gone.
     fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
         for problem in &directory.problems {
             if problem.is_of_entry() {
@@ -226,7 +226,7 @@ impl LookResult {
     pub fn amendments(&self) -> Vec<Amendment> {
         let mut amendments: Vec<Amendment> = Vec::new();
         for (directory, others) in self.directories.iter().zip(&self.others) {
-            if !directory.goes_on() {
+            if !directory.is_continuation() {
                 amendments.push(Amendment {
                     path: directory.path.clone(),
                     attributes: directory.attributes.clone(),

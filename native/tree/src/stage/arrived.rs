@@ -42,7 +42,7 @@ struct VerifiedFile {
 pub struct VerifiedFiles(HashMap<Path, VerifiedFile>);
 
 impl VerifiedFiles {
-    /// Add a file whose owner, mode and time are still to be set.
+    /// Add a file that the run with this number brought; its owner, mode and time are still to be set.
     pub fn add(&mut self, file: FileKey, run: u32) {
         let FileKey { path, content } = file;
         let finished = false;

@@ -94,7 +94,7 @@ pub fn may_compare<'a>(
                 let result = call::status_at(above, name);
                 any = result.is_ok_and(|result| result.kind == FileType::RegularFile);
             }
-            Err(Errno::NOENT) => gap.find(&root, parent),
+            Err(Errno::NOENT) => gap.remember(&root, parent),
             Err(_) => return Ok(false),
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Gap<'a> {
     }
 
     /// Remember the topmost missing directory at or above `path`.
-    fn find(&mut self, root: &Root, path: &'a [u8]) {
+    fn remember(&mut self, root: &Root, path: &'a [u8]) {
         let mut missing = path;
         let mut above = split(missing).0;
         while self.above != Some(above) && !above.is_empty() {
@@ -142,8 +142,8 @@ pub fn write_back(folder: u32) -> Result<()> {
         .map_err(|errno| Error::new("sync", b"", errno))
 }
 
-/// Verify `files` below the directory `folder`.  Files of one directory should
-/// be adjacent.
+/// Verify `files` below the directory `folder`, and set the attributes of those that are right and
+/// were hashed.  Files of one directory should be adjacent.
 pub fn verify(
     folder: &[u8],
     files: &[VerifyRequest],
@@ -196,8 +196,8 @@ impl<'a> Batch<'a> {
             let Some(rest) = self.files.get(begin..).filter(|rest| !rest.is_empty()) else {
                 return Ok(chunks);
             };
-            let look = |asked| self.look(asked, &mut last, &mut reader);
-            match rest.iter().take(CHUNK).map(look).collect() {
+            let verify = |request| self.verify_one(request, &mut last, &mut reader);
+            match rest.iter().take(CHUNK).map(verify).collect() {
                 Ok(arrivals) => chunks.push((begin, arrivals)),
                 Err(error) => {
                     self.next.store(self.files.len(), Ordering::Relaxed); // for nobody
@@ -207,20 +207,21 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn look(
+    /// Verify one file; an error that is not of this file ends the batch.
+    fn verify_one(
         &self,
-        asked: &'a VerifyRequest,
+        request: &'a VerifyRequest,
         last: &mut LastDirectory<'a>,
         reader: &mut Reader,
     ) -> Result<Arrival> {
-        let file = &asked.wanted;
+        let file = &request.wanted;
         if self.stop.is_set() {
             return Err(Error::new("verify", &file.path, Errno::CANCELED));
         }
         let (parent, name) = split(&file.path);
         let result = last
             .open(&self.root, parent)
-            .and_then(|directory| self.judge(asked, directory, name, reader));
+            .and_then(|directory| self.judge(request, directory, name, reader));
         match result {
             Ok(arrival) => Ok(arrival),
             Err(Errno::NOENT) => Ok(Arrival::Missing),
@@ -229,15 +230,16 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Open regular files only: opening a device may have an effect.
+    /// Compare a file with its metadata, and set the attributes of one that was hashed and is right.
+    /// Only regular files are opened: opening a device may have an effect.
     fn judge(
         &self,
-        asked: &VerifyRequest,
+        request: &VerifyRequest,
         directory: BorrowedFd<'_>,
         name: &[u8],
         reader: &mut Reader,
     ) -> Outcome<Arrival> {
-        let file = &asked.wanted;
+        let file = &request.wanted;
         let status = call::status_at(directory, name)?;
         if self.run.placed.get(&file.path) == Some(&status.inode) {
             return Ok(Arrival::Missing);
@@ -257,7 +259,7 @@ impl<'a> Batch<'a> {
         if read != digest {
             return Ok(Arrival::Mismatch);
         }
-        let finished = asked
+        let finished = request
             .attributes
             .is_some_and(|attributes| attributes.finish(content.as_fd(), &status));
         Ok(if finished {
@@ -268,13 +270,14 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// Return true if type, size and time are those of the metadata.
 pub(crate) fn fits(found: &Status, file: &FileMetadata) -> bool {
     found.kind == FileType::RegularFile
         && found.size == file.size
         && is_same_time(found.mtime, file.mtime)
 }
 
-/// Peers before protocol 31 send whole seconds.
+/// Return true if a file may have the time `wanted`: peers before protocol 31 send whole seconds.
 fn is_same_time(arrived: Time, wanted: i64) -> bool {
     arrived.seconds == wanted.div_euclid(SECOND)
         && (arrived.nanoseconds == 0 || i64::from(arrived.nanoseconds) == wanted.rem_euclid(SECOND))

@@ -64,6 +64,7 @@ impl<F: Frame + Send> Ahead<F> {
         }
     }
 
+    /// Read directories until enough are ready, or none is left.
     fn read_ahead<R: Read<Frame = F>>(
         &self,
         threads: usize,
@@ -94,6 +95,7 @@ impl<F: Frame + Send> Ahead<F> {
 }
 
 impl<F: Frame> Work<'_, F> {
+    /// Read one claimed directory after the other, until none can be claimed any more.
     fn run(&self, mut reader: impl Read<Frame = F>) {
         let _on_panic = EndOnPanic(self);
         let mut queue = lock(self.queue);

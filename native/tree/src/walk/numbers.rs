@@ -27,7 +27,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Return the number of `name`, if it is known.
+    /// Return the number of `name`, if it has one; each name is looked up once.
     pub(crate) fn number(
         &mut self,
         kind: OwnerKind,

@@ -37,6 +37,7 @@ pub(crate) struct LastOwners {
 }
 
 impl Owners {
+    /// Return the field of an owner; each id is looked up once.
     pub(crate) fn field(
         &self,
         kind: OwnerKind,

@@ -71,7 +71,7 @@ pub struct TreeWatch {
 impl TreeWatch {
     /// Watch the directory `root`, which may be a symlink, and everything below it.
     pub fn open(root: &[u8], options: WatchOptions, stop: &Stop) -> Result<Self> {
-        let queue = call::watching().map_err(|errno| Error::new("watch", root, errno))?;
+        let queue = call::make_watch_queue().map_err(|errno| Error::new("watch", root, errno))?;
         let mut watch = Self {
             root: Root::open(root)?,
             pending: Pending::new(options.most),
@@ -127,7 +127,7 @@ impl TreeWatch {
         }
     }
 
-    /// Read all present events, and watch new directories.
+    /// Read and count all present events; their paths become pending, and new directories are watched.
     ///
     /// After a stop, the next call follows the remaining events.
     pub fn read(&mut self, stop: &Stop) -> Result<WatchEvents> {
@@ -151,6 +151,7 @@ impl TreeWatch {
         Ok(new_events)
     }
 
+    /// Count an event, add its path to the pending ones, and begin or end the watch of a directory.
     fn follow(
         &mut self,
         number: i32,
@@ -188,7 +189,7 @@ impl TreeWatch {
         self.pending.add(&path, false);
         if is_directory {
             if kind.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
-                self.drop_all(&path);
+                self.unwatch_below(&path);
             } else if !self.watched.has(&path)
                 || kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
             {
@@ -204,7 +205,7 @@ impl TreeWatch {
         is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))
     }
 
-    /// Watch the pending directories, and everything below them.
+    /// Watch the directories in `unlooked`, and everything below them.
     fn add_all(&mut self, stop: &Stop) {
         while !stop.is_set() {
             let Some(path) = self.unlooked.pop() else {
@@ -250,7 +251,7 @@ impl TreeWatch {
     }
 
     /// End the watches of the directory at `path` and everything below it.
-    fn drop_all(&mut self, path: &[u8]) {
+    fn unwatch_below(&mut self, path: &[u8]) {
         for number in self.watched.below(path) {
             call::unwatch(self.queue.as_fd(), number);
             self.watched.forget(number);

@@ -186,7 +186,7 @@ mod tests {
             let lines = |part: &Directory| part.leaves.split(|byte| *byte == b'\n').count() - 1;
             assert_eq!(split.iter().map(lines).collect::<Vec<_>>(), sizes);
             for (number, part) in split.iter().enumerate() {
-                assert_eq!(part.goes_on(), number > 0);
+                assert_eq!(part.is_continuation(), number > 0);
                 assert_eq!(part.skipped, if number > 0 { 0 } else { 3 });
                 assert_eq!((&*part.path, part.is_plain), (&b"d"[..], true));
             }

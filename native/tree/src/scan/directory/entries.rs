@@ -13,7 +13,7 @@ use huai_sys::listing::reserve;
 use super::crowd::{Parts, ReadDirectory};
 use super::frame::{Directory, Frame, Problem, Reason};
 use super::leaf::{Leaf, Leaves};
-use super::place::{Place, Tree};
+use super::place::{OpenDirectory, Tree};
 use crate::walk::exclude;
 use crate::walk::line;
 use crate::walk::owners::LastOwners;
@@ -70,14 +70,19 @@ impl Entries {
     }
 
     /// Return true if an entry has to be examined; names that are too long are counted.
-    pub(super) fn wants(&mut self, place: &Place<'_>, name: &[u8], kind: FileType) -> bool {
-        if kind != FileType::Unknown && place.leaves_out(name, kind == FileType::Directory) {
+    pub(super) fn wants(
+        &mut self,
+        opened: &OpenDirectory<'_>,
+        name: &[u8],
+        kind: FileType,
+    ) -> bool {
+        if kind != FileType::Unknown && opened.leaves_out(name, kind == FileType::Directory) {
             return false;
         }
-        let above = if place.path.is_empty() {
+        let above = if opened.path.is_empty() {
             0
         } else {
-            place.path.len() + 1
+            opened.path.len() + 1
         };
         let fits = name.len() <= NAME_BYTES && above + name.len() <= PATH_BYTES;
         self.skipped += u64::from(!fits);
@@ -88,7 +93,7 @@ impl Entries {
     /// without search permission.
     pub(super) fn add(
         &mut self,
-        place: &Place<'_>,
+        opened: &OpenDirectory<'_>,
         owners: &mut LastOwners,
         name: &CStr,
         kind: FileType,
@@ -100,25 +105,25 @@ impl Entries {
         if kind == FileType::Directory {
             return self.add_child(name);
         }
-        match call::status_at(place.handle, name) {
-            Ok(status) => self.add_known(place, owners, (name, kind), status),
+        match call::status_at(opened.handle, name) {
+            Ok(status) => self.add_known(opened, owners, (name, kind), status),
             Err(Errno::NOENT) => Ok(()),
             Err(errno) => self.add_problem(bytes, Reason::Errno(errno)),
         }
     }
 
-    /// Add an entry; `told` is the type that the directory listed, which may have changed since.
+    /// Add an entry; `listed` is the type that the directory stated, which may have changed since.
     fn add_known(
         &mut self,
-        place: &Place<'_>,
+        opened: &OpenDirectory<'_>,
         owners: &mut LastOwners,
-        (name, told): (&CStr, FileType),
+        (name, listed): (&CStr, FileType),
         status: Status,
     ) -> Outcome<()> {
         let bytes = name.to_bytes();
         let is_directory = status.kind == FileType::Directory;
-        let undecided = told == FileType::Unknown || is_directory;
-        if undecided && place.leaves_out(bytes, is_directory) {
+        let undecided = listed == FileType::Unknown || is_directory;
+        if undecided && opened.leaves_out(bytes, is_directory) {
             return Ok(());
         }
         if is_reserved(bytes) {
@@ -135,11 +140,11 @@ impl Entries {
             }
             FileType::RegularFile => self.add_leaf(&Leaf {
                 name: bytes,
-                owners: place.tree.owners_of(owners, &status)?,
+                owners: opened.tree.owners_of(owners, &status)?,
                 status,
                 target: None,
             }),
-            FileType::Symlink => self.add_symlink(place, owners, name, status),
+            FileType::Symlink => self.add_symlink(opened, owners, name, status),
             _ => {
                 self.skipped += 1;
                 Ok(())
@@ -149,13 +154,13 @@ impl Entries {
 
     fn add_symlink(
         &mut self,
-        place: &Place<'_>,
+        opened: &OpenDirectory<'_>,
         owners: &mut LastOwners,
         name: &CStr,
         status: Status,
     ) -> Outcome<()> {
         let mut room = [MaybeUninit::uninit(); TARGET_BYTES + 1];
-        let target = match call::read_link(place.handle, name, &mut room) {
+        let target = match call::read_link(opened.handle, name, &mut room) {
             Ok(target) => target,
             Err(Errno::NOENT) => return Ok(()),
             Err(errno) => return self.add_problem(name.to_bytes(), Reason::Errno(errno)),
@@ -166,7 +171,7 @@ impl Entries {
         }
         self.add_leaf(&Leaf {
             name: name.to_bytes(),
-            owners: place.tree.owners_of(owners, &status)?,
+            owners: opened.tree.owners_of(owners, &status)?,
             status,
             target: Some(target),
         })
@@ -196,7 +201,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Return all entries of `directory`; `is_open` means that others can read it.
+    /// Return `directory` with all its entries; `is_open` means that others can read it.
     pub(super) fn end(&mut self, directory: Directory, is_open: bool) -> Outcome<ReadDirectory> {
         let head = Directory {
             attributes: self.attributes.clone(),
@@ -214,8 +219,8 @@ impl Entries {
             unreadable,
         } = &mut self.leaves;
         Ok(ReadDirectory::Frame(Frame::Read(Directory {
-            leaves: hand_over(lines)?,
-            identities: hand_over(identities)?,
+            leaves: take_content(lines)?,
+            identities: take_content(identities)?,
             is_plain: is_open && self.problems.is_empty() && *unreadable == 0,
             problems: std::mem::take(&mut self.problems),
             hardlinks: *hardlinks,
@@ -226,12 +231,12 @@ impl Entries {
 
     /// Return the subdirectories' names in order, each ended by NUL.
     pub(super) fn take_children(&mut self) -> Outcome<Vec<u8>> {
-        hand_over(&mut self.children)
+        take_content(&mut self.children)
     }
 }
 
 /// Return the content of a buffer; a small one keeps its memory for the next directory.
-fn hand_over(buffer: &mut Vec<u8>) -> Outcome<Vec<u8>> {
+fn take_content(buffer: &mut Vec<u8>) -> Outcome<Vec<u8>> {
     if buffer.len() >= LARGE {
         let mut content = std::mem::take(buffer);
         content.shrink_to_fit();

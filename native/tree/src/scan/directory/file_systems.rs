@@ -26,23 +26,23 @@ const MOST_STEPS: usize = 4096;
 pub(crate) struct FileSystems(Mutex<HashMap<(u64, u64), u64>>);
 
 impl FileSystems {
-    /// Return the number of the file system of an open directory; 0 if only the kernel's is known.
+    /// Return the number, found once, of a directory's file system; 0 if only the kernel's is known.
     pub(crate) fn number(&self, directory: BorrowedFd<'_>, status: &Status) -> u64 {
         let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = numbers.entry((status.mount, status.device));
-        *number.or_insert_with(|| prove(directory, status).unwrap_or_default())
+        *number.or_insert_with(|| identify(directory, status).unwrap_or_default())
     }
 }
 
 /// Return the identity of a file system as a number; an error or 0 if it has none.
-fn prove(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
+fn identify(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
     let (kind, id) = call::file_system(directory)?;
     if WITH_OWN_ID.contains(&kind) && id != 0 {
         return Ok(number([kind, id, 0, 0]));
     }
     let root = root(directory, status)?;
     let (root, birth) = call::status_with_birth(root.as_fd())?;
-    Ok(match birth.filter(is_told) {
+    Ok(match birth.filter(is_known) {
         Some(birth) => number([
             kind,
             root.inode,
@@ -54,11 +54,12 @@ fn prove(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
     })
 }
 
-/// Some file systems report 1970 for an unknown time.
-fn is_told(birth: &Time) -> bool {
+/// Return true if a file system knows a time of birth: some report 1970 otherwise.
+fn is_known(birth: &Time) -> bool {
     birth.seconds != 0 || birth.nanoseconds != 0
 }
 
+/// Hash the parts of an identity to a number with the bit `OWN`.
 fn number(parts: [u64; 4]) -> u64 {
     let mut hasher = Hasher::new();
     for part in parts {

@@ -141,7 +141,7 @@ impl Frame {
 
 impl Directory {
     /// Return true if this is a further part of the directory before it.
-    pub fn goes_on(&self) -> bool {
+    pub fn is_continuation(&self) -> bool {
         self.attributes.is_empty()
     }
 

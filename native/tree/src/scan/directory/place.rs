@@ -48,13 +48,13 @@ impl Tree<'_> {
 }
 
 /// An open directory that is being read.
-pub(super) struct Place<'a> {
+pub(super) struct OpenDirectory<'a> {
     pub(super) tree: &'a Tree<'a>,
     pub(super) path: &'a [u8],
     pub(super) handle: BorrowedFd<'a>,
 }
 
-impl Place<'_> {
+impl OpenDirectory<'_> {
     pub(super) fn leaves_out(&self, name: &[u8], is_directory: bool) -> bool {
         let patterns = &self.tree.options.patterns;
         patterns

@@ -10,7 +10,7 @@ use huai_sys::listing::Names;
 use super::crowd::{PART, ReadDirectory};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason};
-use super::place::{Place, Tree};
+use super::place::{OpenDirectory, Tree};
 use crate::walk::owners::LastOwners;
 use crate::walk::queue::Reading;
 
@@ -51,7 +51,7 @@ impl Reader {
         self.end(path, &read)
     }
 
-    /// Return the result for the directory at `path`.
+    /// Turn the outcome of reading the directory at `path` into a frame; none if it is missing.
     fn end(
         &mut self,
         path: &[u8],
@@ -82,6 +82,7 @@ impl Reader {
         self.end(path, &examined)
     }
 
+    /// Examine entries; returns the status of the directory, and the number of its file system.
     fn try_examine(
         &mut self,
         tree: &Tree<'_>,
@@ -89,12 +90,12 @@ impl Reader {
         names: &BTreeSet<Vec<u8>>,
     ) -> Result<(Status, u64), Failure> {
         let handle = tree.root.directory(path).map_err(as_failure)?;
-        let place = Place {
+        let opened = OpenDirectory {
             tree,
             path,
             handle: handle.as_fd(),
         };
-        let status = call::status(place.handle).map_err(as_failure)?;
+        let status = call::status(opened.handle).map_err(as_failure)?;
         let Self {
             entries, owners, ..
         } = self;
@@ -106,25 +107,25 @@ impl Reader {
             return Ok((status, 0));
         }
         for name in names {
-            if entries.wants(&place, name, FileType::Unknown) {
+            if entries.wants(&opened, name, FileType::Unknown) {
                 let name = terminated(name).map_err(Failure::Fatal)?;
-                let added = entries.add(&place, owners, &name, FileType::Unknown);
+                let added = entries.add(&opened, owners, &name, FileType::Unknown);
                 added.map_err(Failure::Fatal)?;
             }
         }
-        let file_system = tree.file_systems.number(place.handle, &status);
+        let file_system = tree.file_systems.number(opened.handle, &status);
         Ok((status, file_system))
     }
 
-    /// Return the status of the directory, and the number of its file system.
+    /// Read all entries, again after a change; returns the status, and the file system's number.
     fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<(Status, u64), Failure> {
         let handle = tree.root.directory(path).map_err(as_failure)?;
-        let place = Place {
+        let opened = OpenDirectory {
             tree,
             path,
             handle: handle.as_fd(),
         };
-        let mut status = call::status(place.handle).map_err(as_failure)?;
+        let mut status = call::status(opened.handle).map_err(as_failure)?;
         for _ in 0..READINGS {
             let before = status;
             self.entries.begin();
@@ -134,40 +135,43 @@ impl Reader {
             if tree.options.one_file_system && before.device != tree.root.device {
                 return Ok((before, 0));
             }
-            self.read_once(&place)?;
-            status = call::status(place.handle).map_err(as_failure)?;
+            self.read_once(&opened)?;
+            status = call::status(opened.handle).map_err(as_failure)?;
             if before.mtime == status.mtime {
-                let file_system = tree.file_systems.number(place.handle, &status);
+                let file_system = tree.file_systems.number(opened.handle, &status);
                 return Ok((status, file_system));
             }
         }
         Err(Failure::Given(Reason::KeepsChanging))
     }
 
-    fn read_once(&mut self, place: &Place<'_>) -> Result<(), Failure> {
+    fn read_once(&mut self, opened: &OpenDirectory<'_>) -> Result<(), Failure> {
         let Self {
             names,
             entries,
             owners,
         } = self;
-        call::rewind(place.handle).map_err(as_failure)?;
+        call::rewind(opened.handle).map_err(as_failure)?;
         names
-            .read(place.handle, |name, kind| entries.wants(place, name, kind))
+            .read(opened.handle, |name, kind| {
+                entries.wants(opened, name, kind)
+            })
             .map_err(as_failure)?;
         if names.count() > PART {
             entries.expect_many();
         }
         for (name, kind) in names.iter() {
-            if place.tree.stop.is_set() {
+            if opened.tree.stop.is_set() {
                 return Err(Failure::Fatal(Errno::CANCELED));
             }
             entries
-                .add(place, owners, name, kind)
+                .add(opened, owners, name, kind)
                 .map_err(Failure::Fatal)?;
         }
         Ok(())
     }
 
+    /// Return the frame of a directory that was read, and its subdirectories.
     fn finish(
         &mut self,
         path: &[u8],

@@ -109,8 +109,8 @@ pub(crate) struct Copier<'a> {
     /// The number of threads that hash a large file.
     threads: usize,
     pace: Pace,
-    /// The file systems that share no blocks with that of the folder.
-    apart: Vec<u64>,
+    /// The device numbers of file systems that share no blocks with that of the folder.
+    unshared_devices: Vec<u64>,
     /// Counts the bytes that were read.
     done: &'a AtomicU64,
     stop: &'a Stop,
@@ -129,14 +129,14 @@ impl<'a> Copier<'a> {
             reader: Reader::default(),
             threads,
             pace: Pace::new(0, None),
-            apart: Vec::new(),
+            unshared_devices: Vec::new(),
             done,
             stop,
         }
     }
 
     /// Limit the rate to `rate` bytes per second; 0 removes the limit.
-    pub(crate) fn hold_to(&mut self, rate: u64) {
+    pub(crate) fn set_rate(&mut self, rate: u64) {
         self.pace = Pace::new(rate, None);
     }
 
@@ -169,6 +169,7 @@ impl<'a> Copier<'a> {
         self.reader.hash(from.file, size, self.threads, self.stop)
     }
 
+    /// Clone or copy the content, and check it.
     fn fill(
         &mut self,
         target: BorrowedFd<'_>,
@@ -179,7 +180,7 @@ impl<'a> Copier<'a> {
             let is_right = new.digest.is_none_or(|wanted| wanted == NOTHING);
             return is_right.then_some(Way::Copied).ok_or(Fault::Other);
         };
-        let (way, digest) = if self.clone(target, from) {
+        let (way, digest) = if self.try_clone(target, from) {
             (Way::Cloned, self.digest_of_clone(target, new, from)?)
         } else {
             (Way::Copied, self.copy(target, new, from)?)
@@ -191,14 +192,15 @@ impl<'a> Copier<'a> {
         is_right.then_some(way).ok_or(Fault::Other)
     }
 
-    fn clone(&mut self, target: BorrowedFd<'_>, from: &Source<'_>) -> bool {
-        if self.apart.contains(&from.status.device) {
+    /// Try to share the blocks of the source; notes a file system that cannot.
+    fn try_clone(&mut self, target: BorrowedFd<'_>, from: &Source<'_>) -> bool {
+        if self.unshared_devices.contains(&from.status.device) {
             return false;
         }
         match change::clone(target, from.file) {
             Ok(()) => true,
             Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::NOTTY | Errno::NOSYS) => {
-                self.apart.push(from.status.device);
+                self.unshared_devices.push(from.status.device);
                 false
             }
             Err(_) => false,
@@ -224,7 +226,7 @@ impl<'a> Copier<'a> {
         Ok(Some(digest))
     }
 
-    /// Copy content, keeping holes; returns the digest of the written bytes if it is needed.
+    /// Copy content at the limited rate, keeping holes; returns its digest if one is expected.
     fn copy(
         &mut self,
         target: BorrowedFd<'_>,

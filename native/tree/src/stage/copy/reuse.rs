@@ -14,7 +14,7 @@ use huai_sys::regular::{open_as_seen, open_regular_at};
 use huai_sys::stop::Stop;
 
 use super::content::{Fault, Source, Way};
-use super::rows::{Area, Desk, Ways, rows};
+use super::rows::{Area, Desk, Ways, stage_all};
 use crate::publish::Tree;
 use crate::stage::verify::FileMetadata;
 
@@ -64,7 +64,7 @@ impl Tree {
         let tree = Mutex::new(self);
         let path = |item: &Reuse| item.wanted.path.clone();
         let stage = |item: &Reuse, desk: &mut Desk<'_>| reuse(&tree, item, until, desk);
-        rows(items, area, stop, path, stage)
+        stage_all(items, area, stop, path, stage)
     }
 
     /// Open the source of `item`, if it may be the intended file.
@@ -80,6 +80,7 @@ impl Tree {
     }
 }
 
+/// Stage the content of the source: as a link if it has the final attributes and few names.
 fn reuse(
     tree: &Mutex<&mut Tree>,
     item: &Reuse,
@@ -119,7 +120,7 @@ pub fn copy_twins(items: &[Twin], area: Area<'_>, stop: &Stop) -> Result<Ways> {
         };
         desk.stage(&item.wanted, &from, true, item.key.as_deref())
     };
-    rows(items, area, stop, path, stage)
+    stage_all(items, area, stop, path, stage)
 }
 
 fn is_before(one: Time, other: Time) -> bool {

@@ -67,7 +67,8 @@ impl<'a> Desk<'a> {
         open().map_err(|errno| Error::new("open", b"", errno))
     }
 
-    /// Stage `wanted`; as a link only with a `key`.
+    /// Stage `wanted` with the content of `from`: with a `key` as a link if possible.  `sure` means that
+    /// the content need not be checked.
     pub(super) fn stage(
         &mut self,
         wanted: &FileMetadata,
@@ -112,8 +113,8 @@ struct Rows<'a, T> {
     stop: &'a Stop,
 }
 
-/// Stage all files, until no space is left or after a stop.
-pub(super) fn rows<'a, T: Sync>(
+/// Call `stage` with all items, in threads, until a stop or no space, an error at `path`.
+pub(super) fn stage_all<'a, T: Sync>(
     items: &[T],
     area: Area<'a>,
     stop: &'a Stop,
@@ -183,7 +184,7 @@ impl<T> Rows<'_, T> {
         }
     }
 
-    /// End the work; the first error stays.
+    /// End the work of all threads, and note the error unless there is one.
     fn end(&self, number: usize, errno: Errno) {
         self.next.store(self.items.len(), Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

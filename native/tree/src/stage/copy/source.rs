@@ -81,7 +81,7 @@ impl Origin {
     ) -> Result<Copies> {
         let targets = Targets::below(folder).map_err(|errno| Error::new("open", b"", errno))?;
         let mut copier = Copier::new(targets, 1, done, stop);
-        copier.hold_to(limits.rate);
+        copier.set_rate(limits.rate);
         let mut last = LastDirectory::default();
         let mut arrivals = vec![CopyArrival::Unreached; files.len()];
         let mut failure = None;
@@ -108,14 +108,15 @@ impl Origin {
         Ok(Copies { arrivals, failure })
     }
 
+    /// Copy a file, checked against its metadata; another one too if it has at most `newer` bytes.
     fn copy_one<'a>(
         &self,
-        asked: &'a VerifyRequest,
+        request: &'a VerifyRequest,
         newer: Option<u64>,
         last: &mut LastDirectory<'a>,
         copier: &mut Copier<'_>,
     ) -> std::result::Result<CopyArrival, Fault> {
-        let file = &asked.wanted;
+        let file = &request.wanted;
         let (above, name) = split(&file.path);
         let directory = last.open(&self.root, above)?;
         // Examined first, because opening a device may have an effect.
@@ -127,7 +128,7 @@ impl Origin {
         }
         let may_be = fits(&status, file);
         if may_be && file.size == 0 {
-            return copier.make(&as_wanted(asked), None).map(arrival);
+            return copier.make(&as_wanted(request), None).map(arrival);
         }
         if !may_be && newer.is_none_or(|most| status.size > most) {
             return Ok(CopyArrival::Mismatch);
@@ -142,7 +143,7 @@ impl Origin {
             status: opened,
         };
         if may_be {
-            match copier.make(&as_wanted(asked), Some(&from)) {
+            match copier.make(&as_wanted(request), Some(&from)) {
                 Err(Fault::Other) if newer.is_some() => {}
                 made => return made.map(arrival),
             }
@@ -168,15 +169,15 @@ fn arrival(made: CopiedFile) -> CopyArrival {
     }
 }
 
-fn as_wanted(asked: &VerifyRequest) -> New<'_> {
-    let file = &asked.wanted;
+fn as_wanted(request: &VerifyRequest) -> New<'_> {
+    let file = &request.wanted;
     New {
         path: &file.path,
         mtime: time_of(file.mtime),
         mode: file.mode,
         digest: file.digest,
         sure: false,
-        attributes: asked.attributes,
+        attributes: request.attributes,
     }
 }
 

@@ -45,7 +45,7 @@ impl Targets {
         change::unlink(self.enter(above)?, name)
     }
 
-    /// Open the directory at `path`, making it if missing.
+    /// Open the directory at `path` and keep it open, making those on the way that are missing.
     fn enter(&mut self, path: &[u8]) -> Outcome<BorrowedFd<'_>> {
         let is_whole = self.open.last().map_or(0, |(end, _)| *end) == path.len();
         if self.path != path || !is_whole {
