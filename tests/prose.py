@@ -105,10 +105,11 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 
 def _read_rust(source: str) -> Iterator[tuple[int, str]]:
-    former = ""
+    former = ("", "")
     for line, text in enumerate(source.splitlines(), 1):
         mark, _, words = text.strip().partition(" ")
-        if mark in {"///", "//!"} and former != mark:
+        is_continued = former[0] == mark and former[1] != ""
+        if mark in {"///", "//!"} and not is_continued:
             yield from _read_docstring(line, words)
         elif mark in {"///", "//!", "//"}:
             yield from _read_words(line, words)
@@ -119,7 +120,7 @@ def _read_rust(source: str) -> Iterator[tuple[int, str]]:
                     yield line, f"the name {variable or function or type_!r}"
             for match in _RUST_TEXT.finditer(text):
                 yield from _read_words(line, match[1])
-        former = mark
+        former = mark, words
 
 
 def _read_page(source: str) -> Iterator[tuple[int, str]]:

@@ -16,6 +16,7 @@ PYTHON = [
 ]
 RUST = [
     ("/// Whether it is open.\n", "a docstring that opens with 'Whether'"),
+    ("/// A path.\n///\n/// What it holds.\n", "a docstring that opens with 'What'"),
     ("// made anew\n", "the words 'anew'"),  # prose: input of the check
     ('    return Err("it is no file");\n', "the words 'is no file'"),  # prose: input of the check
     ("    let mut found = 1;\n", "the name 'found'"),
