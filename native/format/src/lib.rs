@@ -15,6 +15,7 @@ pub mod limits;
 pub mod path;
 pub mod shared;
 
+pub mod attributes;
 pub mod block_index;
 pub mod digests;
 pub mod entry;

@@ -509,6 +509,72 @@ class Layout:
     def finish(self) -> bytes:
         """The id of the root's tree; `FormatError` if there is no root."""
 
+class _BinaryFile(Protocol):
+    def read(self, count: int, /) -> bytes: ...
+    def write(self, data: bytes, /) -> int: ...
+    def seek(self, offset: int, whence: int, /) -> int: ...
+
+@final
+class EntryList:
+    """The entries of a list that another program made, in any order."""
+
+    def __new__(cls, store: _BinaryFile, limit: int) -> EntryList:
+        """Let entries wait in `store`, an empty file; `FormatError` for more than `limit`."""
+
+    @property
+    def skipped(self) -> int:
+        """The number of entries that no commit can hold."""
+
+    def entries(self) -> list[tuple[bytes, str, int, int]]:
+        """Return path, type, size and mtime in nanoseconds of all entries; for small lists."""
+
+    def write_tree(self, writer: _Writer | None) -> tuple[bytes, _Counts]:
+        """Write the git tree of all entries; returns its id and the totals.
+
+        `FormatError` for a list that is no tree.
+        """
+
+    def amend(
+        self, past: _Snapshot, removed_paths: Sequence[bytes], writer: _Writer | None
+    ) -> tuple[bytes, _Counts, _Counts]:
+        """Write the git tree of `past` with these entries instead of its own.
+
+        Entries at `removed_paths` are removed; the directories that they were in must be among
+        these entries.  Returns the id, and the totals of what was added and removed.
+        """
+
+@final
+class RsyncList:
+    """A decoder of the file list that an rsync sender sends."""
+
+    def __new__(cls, protocol: int, entries: EntryList) -> RsyncList:
+        """Add what the sender lists to `entries`; it was asked for -lHDogpt and nothing else."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Decode the next bytes from the sender; returns the bytes to send to it.
+
+        `FormatError` for bytes that are no file list.
+        """
+
+    @property
+    def is_complete(self) -> bool:
+        """True at the end of the list; the sender then closes the connection."""
+
+    @property
+    def is_partial(self) -> bool:
+        """True if the sender could not read something that belongs into the list."""
+
+    def messages(self) -> list[bytes]:
+        """Return the last messages of the sender."""
+
+def compare_file_lists(
+    old: _BinaryFile, new: _BinaryFile
+) -> tuple[list[bytes], list[bytes], tuple[int, int]]:
+    """Compare two complete lists of quick-fedora-mirror.
+
+    Returns the paths of new and changed lines, those of removed ones, and the numbers of entries.
+    """
+
 @final
 class Level(Iterator[_Listing | tuple[bytes, bytes]]):
     """One own directory, in tree order; a subdirectory with its own tree as path and id."""

@@ -41,7 +41,7 @@ const SHOWN: usize = 20;
 /// A reader of the objects of a snapshot, its tree, the limit on its entries.
 type Lent = (Py<PyAny>, Vec<u8>, u64);
 /// Files, directories, symlinks, bytes.
-type Counts = (u64, u64, u64, u64);
+pub(crate) type Counts = (u64, u64, u64, u64);
 /// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
 /// that were read, their bytes, and those that have no digest because of their holes.
 type CommitReport = (
@@ -370,7 +370,7 @@ impl TreeReader {
     }
 }
 
-fn counts(totals: Totals, directories: u64) -> Counts {
+pub(crate) fn counts(totals: Totals, directories: u64) -> Counts {
     (totals.files, directories, totals.symlinks, totals.bytes)
 }
 

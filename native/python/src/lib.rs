@@ -22,6 +22,7 @@ mod export;
 mod hashing;
 
 mod commit;
+mod source;
 
 mod candidates;
 
@@ -88,6 +89,8 @@ mod _native {
     use crate::snapshots::listing_hash::ListingHashes;
     #[pymodule_export]
     use crate::snapshots::snapshot::{EntryLimit, Level, Lookup, Walk, read_own_directory};
+    #[pymodule_export]
+    use crate::source::{EntryList, RsyncList, compare_file_lists};
     #[pymodule_export]
     use crate::stage::arrived::{ArrivedFiles, find_twins};
     #[pymodule_export]

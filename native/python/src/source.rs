@@ -1,0 +1,219 @@
+//! The lists of other programs as commits.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use huai_source::entry::EntryType;
+use huai_source::entry_list;
+use huai_source::fedora::compare_lists;
+use huai_source::rsync;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::commit::{Counts, counts};
+use crate::packs::lent::snapshot;
+use crate::scan::layout::Writer;
+use crate::sys::errors::refuse;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// Bytes of a read that are decoded in less time than the one door to long calls takes.
+const SHORT: usize = 64 << 10;
+
+/// A binary file of Python.  Its exceptions come through unchanged.
+struct PyFile(Py<PyAny>);
+
+impl PyFile {
+    fn call<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
+        Python::attach(|py| call(self.0.bind(py)).map_err(io::Error::other))
+    }
+}
+
+impl Read for PyFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call(|file| {
+            let data = file.call_method1(intern!(file.py(), "read"), (buffer.len(),))?;
+            let data = data.cast::<PyBytes>()?.as_bytes();
+            let count = data.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&data[..count]);
+            Ok(count)
+        })
+    }
+}
+
+impl Write for PyFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.call(|file| {
+            let written = file.call_method1(
+                intern!(file.py(), "write"),
+                (PyBytes::new(file.py(), data),),
+            )?;
+            written.extract()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for PyFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let (offset, whence) = match to {
+            SeekFrom::Start(offset) => (i64::try_from(offset).map_err(io::Error::other)?, 0),
+            SeekFrom::Current(offset) => (offset, 1),
+            SeekFrom::End(offset) => (offset, 2),
+        };
+        self.call(|file| {
+            let place = file.call_method1(intern!(file.py(), "seek"), (offset, whence))?;
+            place.extract()
+        })
+    }
+}
+
+/// Path, type, size and mtime.
+type Summary = (Vec<u8>, &'static str, u64, i64);
+
+/// The entries of one list.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct EntryList(Guarded<Option<entry_list::EntryList<PyFile>>>);
+
+#[pymethods]
+impl EntryList {
+    #[new]
+    fn new(store: Py<PyAny>, limit: u64) -> Self {
+        let list = entry_list::EntryList::new(PyFile(store), limit);
+        Self(Guarded::new(Some(list)))
+    }
+
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.0
+            .lock()
+            .as_ref()
+            .map_or(0, entry_list::EntryList::skipped)
+    }
+
+    fn entries(&self) -> PyResult<Vec<Summary>> {
+        let mut list = self.0.lock();
+        let all = list
+            .as_mut()
+            .ok_or_else(is_written)?
+            .all()
+            .map_err(refuse)?;
+        let spelled = |kind| match kind {
+            EntryType::File => "file",
+            EntryType::Directory => "directory",
+            EntryType::Symlink => "symlink",
+            EntryType::Special => "special",
+        };
+        let rows = all.into_iter();
+        Ok(rows
+            .map(|(path, kind, size, mtime)| (path, spelled(kind), size, mtime))
+            .collect())
+    }
+
+    /// Write the tree; returns its id and the totals.
+    fn write_tree(&self, py: Python<'_>, writer: Option<Py<PyAny>>) -> PyResult<(Vec<u8>, Counts)> {
+        let list = self.take_list()?;
+        let writer = Writer::new(py, writer);
+        let written = wait(py, |stop| list.write_tree(&mut writer.until(stop)))?.map_err(refuse)?;
+        let counts = counts(written.totals, written.directories);
+        Ok((written.tree.as_bytes().to_vec(), counts))
+    }
+
+    /// Write the tree of a snapshot with these entries, and without those at `removed_paths`.
+    fn amend(
+        &self,
+        py: Python<'_>,
+        past: (Py<PyAny>, Vec<u8>, u64),
+        removed_paths: Vec<Vec<u8>>,
+        writer: Option<Py<PyAny>>,
+    ) -> PyResult<(Vec<u8>, Counts, Counts)> {
+        let list = self.take_list()?;
+        let (reader, tree, limit) = past;
+        let snapshot = snapshot(reader, &tree)?;
+        let writer = Writer::new(py, writer);
+        let amend =
+            |stop: &_| list.amend(&snapshot, limit, &removed_paths, &mut writer.until(stop));
+        let amended = wait(py, amend)?.map_err(refuse)?;
+        Ok((
+            amended.tree.as_bytes().to_vec(),
+            counts(amended.added, amended.added_directories),
+            counts(amended.removed, amended.removed_directories),
+        ))
+    }
+}
+
+impl EntryList {
+    fn take_list(&self) -> PyResult<entry_list::EntryList<PyFile>> {
+        let list = self.0.lock().take();
+        list.ok_or_else(is_written)
+    }
+}
+
+fn is_written() -> PyErr {
+    PyRuntimeError::new_err("the list is written")
+}
+
+/// The file list of an rsync sender.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct RsyncList {
+    list: Guarded<rsync::RsyncList>,
+    entries: Py<EntryList>,
+}
+
+#[pymethods]
+impl RsyncList {
+    #[new]
+    fn new(protocol: u32, entries: Py<EntryList>) -> PyResult<Self> {
+        let list = Guarded::new(rsync::RsyncList::new(protocol).map_err(refuse)?);
+        Ok(Self { list, entries })
+    }
+
+    /// Read the next bytes of the sender; returns what to send to it.
+    fn feed<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let feed = || {
+            let mut entries = self.entries.get().0.lock();
+            let entries = entries.as_mut().ok_or_else(is_written)?;
+            self.list.lock().feed(data, entries).map_err(refuse)
+        };
+        let answer = if data.len() < SHORT {
+            py.detach(feed)
+        } else {
+            wait(py, |_| feed())?
+        };
+        Ok(PyBytes::new(py, &answer?))
+    }
+
+    #[getter]
+    fn is_complete(&self) -> bool {
+        self.list.lock().is_complete()
+    }
+
+    #[getter]
+    fn is_partial(&self) -> bool {
+        self.list.lock().is_partial()
+    }
+
+    fn messages(&self) -> Vec<Vec<u8>> {
+        self.list.lock().messages().map(<[u8]>::to_vec).collect()
+    }
+}
+
+/// New and changed paths, removed ones, and the numbers of entries.
+type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, (u64, u64));
+
+/// Compare two lists of files of Fedora's mirrors.
+#[pyfunction]
+pub(crate) fn compare_file_lists(
+    py: Python<'_>,
+    old: Py<PyAny>,
+    new: Py<PyAny>,
+) -> PyResult<ListChanges> {
+    let changes = wait(py, |_| compare_lists(PyFile(old), PyFile(new)))?.map_err(refuse)?;
+    let mut paths: Vec<_> = changes.changed.into_iter().collect();
+    paths.sort_unstable();
+    Ok((paths, changes.removed, changes.counts))
+}

@@ -1,0 +1,61 @@
+//! An entry of a list.
+
+use huai_format::entry::{DIRECTORY_MODE, FILE_MODE, SYMLINK_MODE};
+use huai_format::limits::{SIZE_MAX, TARGET_BYTES};
+
+/// The type of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryType {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A device, pipe or socket, which no commit holds.
+    Special,
+}
+
+/// An entry of a list, as the list states it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListEntry {
+    /// The path from the root; empty for the root itself.
+    pub path: Vec<u8>,
+    /// The type.
+    pub kind: EntryType,
+    /// The size in bytes, of files.
+    pub size: u64,
+    /// Nanoseconds since the epoch.
+    pub mtime: i128,
+    /// Permission bits with set-id bits and sticky.
+    pub mode: u16,
+    /// The ids of user and group.
+    pub owner: (u32, u32),
+    /// The target, of symlinks.
+    pub target: Vec<u8>,
+    /// A number that all names of a file share, if it has several.
+    pub group: Option<u32>,
+}
+
+impl ListEntry {
+    /// Return true if a line can hold it.
+    pub(crate) fn fits(&self) -> bool {
+        let is_timed = i64::try_from(self.mtime).is_ok_and(|it| it != i64::MIN);
+        is_timed
+            && match self.kind {
+                EntryType::File => self.size <= SIZE_MAX,
+                EntryType::Symlink => (1..=TARGET_BYTES).contains(&self.target.len()),
+                EntryType::Directory => true,
+                EntryType::Special => false,
+            }
+    }
+}
+
+/// Return the mode that a line leaves out.
+pub(crate) fn usual_mode(kind: EntryType) -> u16 {
+    match kind {
+        EntryType::Directory => DIRECTORY_MODE,
+        EntryType::Symlink => SYMLINK_MODE,
+        EntryType::File | EntryType::Special => FILE_MODE,
+    }
+}

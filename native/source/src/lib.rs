@@ -1,0 +1,19 @@
+//! The lists that other programs make of a tree, as entries for a commit.
+//!
+//! Pure, as the format is: reads no disk, no clock and no environment, and starts no thread.  Lists
+//! are hostile: each parser takes from the front, counts its work, and never indexes.
+
+#![deny(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+mod line;
+
+pub mod entry;
+pub mod entry_list;
+
+pub mod rsync;
+
+pub mod fedora;
