@@ -113,6 +113,12 @@ class Module(msgspec.Struct, frozen=True):
         ),
     ] = ()
     """Content URLs, in place of those that the upstream names."""
+    list_every: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
+    """The time between two lists of an upstream without huai, if no file there tells what is new;
+    spelt like `delete_after`."""
+    probe: Annotated[str, Example('"project/trace/master"')] = ""
+    """The path of a file that an upstream without huai writes with each update; empty: found by
+    its name."""
     keys: Annotated[tuple[str, ...], Example('["ssh-ed25519 AAAA..."]')] = ()
     """The upstream's public keys, by which commits are verified."""
     signers: Annotated[str, Example('"/etc/huai/allowed_signers"')] = ""

@@ -7,6 +7,17 @@ from huai_client.config.load import Module
 from huai_client.config.reach import Reach
 from huai_client.config.tls import TlsFiles
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_program.durations import seconds
+
+
+class Listing(NamedTuple):
+    """The settings of an upstream that does not run huai, and is listed instead."""
+
+    module: str
+    every: float = 3600.0
+    """Seconds between two lists of the whole tree, at least, if nothing tells what is new."""
+    probe: str = ""
+    """The path of a file that the upstream writes with each update; empty: found by its name."""
 
 
 class Mirror(NamedTuple):
@@ -45,3 +56,8 @@ class Mirror(NamedTuple):
     def upstream_name(self) -> str:
         """The upstream's name of the module."""
         return self.config.upstream_name or self.name
+
+    @property
+    def listing(self) -> Listing:
+        """The settings of an upstream that does not run huai."""
+        return Listing(self.upstream_name, seconds(self.config.list_every), self.config.probe)

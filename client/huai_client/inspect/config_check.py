@@ -26,7 +26,7 @@ from huai_schema.errors import HuaiError
 _PORT = 8440
 """The default port of a huai server."""
 _ARMOR_BYTES = 64
-_SCHEMES = ("http", "https", "ssh", "git", "git+ssh", "file")
+_SCHEMES = ("http", "https", "rsync", "ssh", "git", "git+ssh", "file")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HOST_PORT = re.compile(
     r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
@@ -137,11 +137,13 @@ def check_url(text: str) -> None:
         near = closest(match[1], _SCHEMES)
         host = re.split(r"[/:?#]", match[2].rpartition("@")[2], maxsplit=1)[0] or "HOST"
         meant = f"http://{host}:{_PORT}"
-        if match[1].lower() in ("rsync", "ftp"):
+        if match[1].lower() == "ftp":
             near = f"that may be a content URL; did you mean {meant}?"
         raise ConfigError(f"{masked(text)} is not a metadata URL", hint=near)
     elif match[1].lower() in ("http", "https"):
         _check_http(text)
+    elif match[1].lower() == "rsync" and not re.search(r"^[^/]+/[^/]", match[2]):
+        raise ConfigError(f"{masked(text)} names no module", hint="rsync://HOST/MODULE")
 
 
 def _check_http(text: str) -> None:

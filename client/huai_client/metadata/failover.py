@@ -156,7 +156,7 @@ class Failover:
 
         def pause(seconds: float) -> None:
             if seconds >= _REPORTED_PAUSE:
-                self._report(f"{failures[self.first].message}; next attempt in {seconds:.0f} s")
+                self.report(f"{failures[self.first].message}; next attempt in {seconds:.0f} s")
             self._pause(seconds)
 
         try:
@@ -217,15 +217,16 @@ class Failover:
         if isinstance(error, UpstreamDownError) and not isinstance(error, IncompleteCopyError):
             self._health.failed(url.service, error.message, seconds=error.retry_after)
         if len(self.urls) > 1:
-            self._report(error.message)
+            self.report(error.message)
 
     def _found_behind(self, url: MetadataUrl) -> None:
         if len(self.urls) > 1:
             reason = f"{url}: has nothing newer than the local metadata"
             self._health.failed(str(url), reason)
-            self._report(reason)
+            self.report(reason)
 
-    def _report(self, text: str) -> None:
+    def report(self, text: str) -> None:
+        """Report `text`, once in a run."""
         if text not in self._reported:
             self._reported.add(text)
             self._on_message(text)

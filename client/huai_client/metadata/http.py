@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from huai_client.config.mirror import Listing
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
@@ -95,17 +96,26 @@ class NotServedError(UpstreamError):
 
 
 class MetadataUrl(NamedTuple):
-    """The URL of a module's metadata repository."""
+    """The URL of a module's metadata repository, or of an rsync daemon that has none."""
 
     url: str
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for it."""
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
+    listing: Listing | None = None
+    """The settings of a daemon; None for a repository."""
 
     @classmethod
-    def of(cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS) -> "MetadataUrl":
-        """Return the repository at `url`, or that of `module` on a huai server at that base URL."""
+    def of(
+        cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS, listing: Listing | None = None
+    ) -> "MetadataUrl":
+        """Return the repository or daemon at `url`, or `module` of a huai server at that base URL.
+
+        `listing` has the settings for a daemon.
+        """
+        if is_daemon(url):
+            return cls(url, tls, listing=listing or Listing(module))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)
@@ -144,8 +154,13 @@ class MetadataUrl(NamedTuple):
         return masked(self.url)
 
 
+def is_daemon(url: str) -> bool:
+    """Return True for the URL of an rsync daemon."""
+    return url[:8].lower() == "rsync://"
+
+
 def is_http(url: str) -> bool:
-    """Return True for a URL of HTTP; all other URLs are for git."""
+    """Return True for a URL of HTTP; all URLs but these and those of daemons are for git."""
     return url[:8].lower().startswith(("http://", "https://"))
 
 

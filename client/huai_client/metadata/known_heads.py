@@ -36,6 +36,11 @@ class KnownHeads:
         self._path = repository / file
         self._lasts = lasts
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the module's metadata."""
+        return self._path.parent
+
     def get(self, url: str) -> KnownHead | None:
         """Return the remembered head of the repository at `url`, or None."""
         return self._read().get(url)

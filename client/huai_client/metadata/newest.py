@@ -27,7 +27,7 @@ class Newest(NamedTuple):
     """The newest commit of an upstream."""
 
     commit: str
-    """Its hex id."""
+    """Its hex id; empty if a list of the upstream has to be made to know it."""
     url: MetadataUrl
     """The URL of the upstream, after redirects."""
     clock: float | None = None
@@ -51,6 +51,8 @@ def find_newest(
     commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
+    if metadata.listing is not None:
+        return _newest_by_list(metadata, heads, timeout, deadline, is_poll=have is not None)
     if not is_http(metadata.url):
         return _newest_by_git(metadata, timeout, deadline)
     remembered = heads.get(metadata.address) if heads else None
@@ -76,6 +78,21 @@ def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) ->
 
     git = GitProgram(metadata, timeout=timeout, deadline=deadline)
     return Newest(git.newest(), metadata)
+
+
+def _newest_by_list(
+    metadata: MetadataUrl,
+    heads: KnownHeads | None,
+    timeout: float,
+    deadline: Deadline,
+    *,
+    is_poll: bool,
+) -> Newest:
+    from huai_client.metadata.source.fetch import known_commit  # few upstreams need it
+
+    folder = heads.folder if heads else None
+    commit = known_commit(folder, metadata, timeout, deadline, is_poll=is_poll)
+    return Newest(commit, metadata)
 
 
 _ADDRESS = "static/head"

@@ -114,6 +114,8 @@ class Repository:
         """The value of `_FETCHED` before them."""
         self._refused = KnownHeads(path, REFUSED, lasts=_REFUSED_SECONDS)
         self._basis = ""
+        self.remarks: list[str] = []
+        """Remarks for the administrator about what was fetched."""
         self._sources: dict[str, str] = {}
         """The URLs from which commits were fetched, by commit."""
         if not _is_repository(path):
@@ -207,9 +209,9 @@ class Repository:
         newest = newest or find_newest(
             metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
         )
-        self._fetch(newest, deadline)
+        commit = self._fetch(newest, deadline)
         urls = newest.static.content_urls if newest.static else ()
-        return self._judge(newest.commit, judge)._replace(relay_urls=urls)
+        return self._judge(commit, judge)._replace(relay_urls=urls)
 
     def _judge(self, commit: str, judge: Judge) -> Commit:
         """Return a commit if `judge` accepts it; otherwise remove it and raise the error."""
@@ -223,12 +225,19 @@ class Repository:
             raise
         return self.commit(commit)
 
-    def _fetch(self, newest: Newest, deadline: Deadline) -> None:
-        """Fetch a commit, set `_FETCHED` to it, and note its packs until they are accepted."""
+    def _fetch(self, newest: Newest, deadline: Deadline) -> str:
+        """Fetch a commit, or make one of a list, and set `_FETCHED` to it; returns its id.
+
+        Its packs are noted until they are accepted.
+        """
+        commit = newest.commit
         try:
             former = self.fetched
             try:
-                new = self._fetcher(newest, deadline).complete()
+                if commit:
+                    new = self._fetcher(newest, deadline).complete()
+                else:
+                    commit, new = self._list(newest.url, deadline)
             except HuaiError:
                 self.packs.forget()  # new packs may have been removed again
                 raise
@@ -237,14 +246,24 @@ class Repository:
             self._arrived += new
             if not new:
                 self.packs.forget()  # it may have replaced a torn one of its name
-            if not self.has(newest.commit):
-                raise self._damaged("what was fetched cannot be read", newest.commit)
+            if not self.has(commit):
+                raise self._damaged("what was fetched cannot be read", commit)
             self._refused.forget(newest.url.address)
-            self._sources[newest.commit] = newest.url.address
-            self._names.set(_FETCHED, newest.commit)
+            self._sources[commit] = newest.url.address
+            self._names.set(_FETCHED, commit)
             self._names.delete(_PARTLY)
         except OSError as error:
             raise self._unwritable(error) from error
+        return commit
+
+    def _list(self, url: MetadataUrl, deadline: Deadline) -> tuple[str, tuple[Path, ...]]:
+        """Commit a list of an upstream that does not run huai; returns the commit and its packs."""
+        from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
+
+        fetch = SourceFetch(url, self._path, self, timeout=self._timeout, deadline=deadline)
+        commit, packs = fetch.commit()
+        self.remarks += fetch.remarks
+        return commit, packs
 
     def fetch_refused(self) -> None:
         """Forget which commits were refused, so that they are fetched again."""

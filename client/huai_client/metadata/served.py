@@ -67,20 +67,27 @@ def suggest_module(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECON
     return f"the upstream has {', '.join(names[:_SHOWN]) or 'no module yet'}{more}"
 
 
-def url_warning(mirror: Mirror) -> str:
-    """Return a warning about the first URL of a module, after short requests; empty if fine."""
+def check_first_url(mirror: Mirror) -> tuple[str, str]:
+    """Return how the first URL of a module is listed if it has no metadata, and a warning.
+
+    Either may be empty; takes short requests.
+    """
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
 
-    url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls)
+    url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls, mirror.listing)
     try:
+        if url.listing is not None:
+            from huai_client.metadata.source.fetch import describe_listing
+
+            return describe_listing(url, _PROBE_SECONDS), ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
         hint = suggest_module(url, mirror.upstream_name)
-        return f"warning: {error.message}\n  {hint}"
+        return "", f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
-        return f"warning: {error.message}\n  {error.hint or 'sync tries again'}"
-    return ""
+        return "", f"warning: {error.message}\n  {error.hint or 'sync tries again'}"
+    return "", ""
 
 
 def _decode_module(value: dict[str, Any]) -> ServedModule:

@@ -42,7 +42,8 @@ class Upstream(NamedTuple):
         """
         hosts = Hosts(mirror.root)
         configured = mirror.config.urls[:1] if first_only else mirror.config.urls
-        urls = [MetadataUrl.of(url, mirror.upstream_name, mirror.tls) for url in configured]
+        name, tls, listing = mirror.upstream_name, mirror.tls, mirror.listing
+        urls = [MetadataUrl.of(url, name, tls, listing) for url in configured]
         return cls(
             Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
         )

@@ -175,7 +175,10 @@ class Sync:
 
         def fetch(url: MetadataUrl) -> Commit:
             newest, judge = metadata.take_newest(url), self._signatures.judge
-            return self._repository.fetch(url, deadline, newest, judge)
+            commit = self._repository.fetch(url, deadline, newest, judge)
+            for remark in self._repository.remarks:
+                metadata.report(remark)
+            return commit
 
         commit = None
         try:

@@ -16,7 +16,7 @@ from huai_client.config.load import (
 )
 from huai_client.config.mirror import Mirror
 from huai_client.config.tls import Tls, convert_tls
-from huai_client.metadata.served import url_warning
+from huai_client.metadata.served import check_first_url
 from huai_client.tree.destination import MissingDestinationError, check_type
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
@@ -87,7 +87,8 @@ def command(
 ) -> None:
     """Add module NAME of the upstream at URL, to be mirrored to DEST.
 
-    URL is a huai server's base address, or any git URL of a metadata repository. DEST may hold a
+    URL is a huai server's base address, any git URL of a metadata repository, or, of an upstream
+    that does not run huai, rsync://HOST/MODULE. DEST may hold a
     tree that rsync made: it is adopted, and only what really differs is fetched.
     """
     module = Module(
@@ -101,12 +102,15 @@ def command(
     missing = _missing(module.dest)
     make_root(root)
     add_module(root, name, module)
-    unknown = url_warning(Mirror.of(root, name, module)) if check else ""
+    listing, unknown = check_first_url(Mirror.of(root, name, module)) if check else ("", "")
     warnings = [text for text in (missing, unknown) if text]
     if as_json:
-        print_json("added", module=name, dest=module.dest, warning="; ".join(warnings) or None)
+        warning = "; ".join(warnings) or None
+        print_json("added", module=name, dest=module.dest, warning=warning, listing=listing or None)
         return
     click.echo(f"{name}: added to {config_path(root)}")
+    if listing:
+        click.echo(f"{name}: {listing}")
     for text in warnings:
         click.echo(f"huai-client: {name}: {text}", err=True)
     click.echo(f"next: huai-client sync {name}")

@@ -16,6 +16,7 @@ from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sam
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
+from huai_client.metadata.source.fetch import describe_listing
 from huai_client.run.options import Deadline, TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
@@ -117,12 +118,14 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
-    name, tls = mirror.upstream_name, mirror.tls
-    return [MetadataUrl.of(url, name, tls) for url in mirror.config.urls]
+    name, tls, listing = mirror.upstream_name, mirror.tls, mirror.listing
+    return [MetadataUrl.of(url, name, tls, listing) for url in mirror.config.urls]
 
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     try:
+        if url.listing is not None:
+            return ok(describe_listing(url, _TIMEOUT))
         commit = find_newest(url, timeout=_TIMEOUT).commit
     except HuaiError as error:
         return failed_by(error)

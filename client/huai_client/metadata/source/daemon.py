@@ -1,0 +1,231 @@
+"""Asks an rsync daemon for its file list, of a whole tree or of some names.
+
+The engine reads the list; this module connects, and passes on bytes both ways.  The daemon reads
+no content: what it does is what it does for `rsync -an`.
+"""
+
+import os
+import select
+import socket
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import md5
+from typing import NamedTuple
+
+from huai_client.metadata.curl.errors import printable
+from huai_client.metadata.http import (
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+    UpstreamTimeoutError,
+)
+from huai_client.run.options import Deadline
+from huai_native._native import EntryList, RsyncList
+from huai_program.urls import split_url
+
+_PORT = 873
+_PROTOCOL, _LEAST_PROTOCOL, _FRAMED_NAMES = 31, 30, 31
+"""The newest protocol here; that of rsync 3.0.0; the first in which names are sent in frames."""
+_CONNECT_SECONDS = 30.0
+_LINE_BYTES = 4096
+_GREETING_LINES = 1000
+_READ_BYTES = 1 << 18
+_NAMES_BYTES = 1 << 15
+_DATA = 7 << 24
+"""The header of a frame of data, with its length in the lower bytes."""
+_CAPABILITIES = "e.iLsf"
+"""Incremental lists, times of symlinks, and reports of errors at the end of a list."""
+_ALWAYS = "lHogDtp"
+_NO_FILTER = b"\0\0\0\0"
+
+
+class ListOutcome(NamedTuple):
+    """The outcome of a listing."""
+
+    partial: bool
+    """True if the daemon could not read something."""
+    messages: tuple[str, ...]
+    """Its last messages."""
+
+
+class Daemon:
+    """A module of an rsync daemon, or a folder in it."""
+
+    def __init__(self, url: str, *, timeout: float, deadline: Deadline) -> None:
+        """`url` is rsync://[USER@]HOST[:PORT]/MODULE[/PATH]; `timeout` is in seconds."""
+        parts = split_url(url)
+        module, _, folder = parts.path.strip("/").partition("/")
+        self.url = url
+        self._address = (parts.hostname or "", parts.port or _PORT)
+        self._user = parts.username or os.environ.get("USER") or "nobody"  # prose: as rsync does
+        self._module = os.fsencode(module)
+        self._folder = os.fsencode(folder + "/" if folder else "")
+        self._timeout = timeout
+        self._deadline = deadline
+
+    def list_tree(self, entries: EntryList) -> ListOutcome:
+        """Add all entries to `entries`."""
+        arguments = [f"-{_ALWAYS}r{_CAPABILITIES}".encode()]
+        return self._list(arguments, self._folder, (), entries)
+
+    def list_top(self, entries: EntryList) -> ListOutcome:
+        """Add the entries of the folder itself, without those below its subfolders."""
+        arguments = [f"-{_ALWAYS}d{_CAPABILITIES.replace('i', '')}".encode()]
+        return self._list(arguments, self._folder, (), entries)
+
+    def list_names(self, names: Iterable[bytes], entries: EntryList) -> ListOutcome:
+        """Add the entries at these paths to `entries`, with all directories above them.
+
+        Missing ones are left out.
+        """
+        flags = f"-{_ALWAYS}dR{_CAPABILITIES.replace('i', '')}"
+        arguments = [flags.encode(), b"--files-from=-", b"--from0"]
+        # After the first `./` names are relative to it, and the second makes rsync list the top.
+        above = self._folder + b"././" if self._folder else b"./"
+        below = (above + name for name in names)
+        return self._list(arguments, b"", below, entries)
+
+    def _list(
+        self, arguments: list[bytes], folder: bytes, names: Iterable[bytes], entries: EntryList
+    ) -> ListOutcome:
+        try:
+            with self._connection() as connection, connection.makefile("rb", 0) as lines:
+                protocol = self._greet(connection, lines)
+                argv = [
+                    b"--server",
+                    b"--sender",
+                    *arguments,
+                    b".",
+                    b"%b/%b" % (self._module, folder),
+                ]
+                connection.sendall(b"".join(each + b"\0" for each in argv) + b"\0")
+                reader = RsyncList(protocol, entries)
+                is_named = b"--files-from=-" in arguments
+                outgoing = _outgoing(names if is_named else None, protocol)
+                self._exchange(connection, reader, outgoing)
+        except TimeoutError as error:
+            raise UpstreamTimeoutError(f"{self.url}: no response in time") from error
+        except OSError as error:
+            raise UpstreamDownError(f"{self.url}: {error.strerror or error}") from error
+        messages = tuple(_text(each) for each in reader.messages())
+        if not reader.is_complete:
+            reason = messages[-1] if messages else "the connection was closed"
+            raise UpstreamDownError(f"{self.url}: the list is cut off: {reason}")
+        return ListOutcome(reader.is_partial, messages)
+
+    @contextmanager
+    def _connection(self) -> Iterator[socket.socket]:
+        seconds = self._deadline.bound(min(self._timeout, _CONNECT_SECONDS))
+        with socket.create_connection(self._address, timeout=seconds) as connection:
+            yield connection
+
+    def _greet(self, connection: socket.socket, lines: socket.SocketIO) -> int:
+        """Exchange versions, name the module, log in; returns the protocol."""
+        greeting = _line(lines)
+        words = greeting.split()
+        if not greeting.startswith(b"@RSYNCD: ") or len(words) < 2:
+            raise UpstreamError(f"{self.url}: this is not an rsync daemon")
+        number = words[1].partition(b".")[0]
+        protocol = min(_PROTOCOL, int(number) if number.isdigit() else 0)
+        if protocol < _LEAST_PROTOCOL:
+            raise UpstreamError(
+                f"{self.url}: its rsync speaks protocol {_text(number)}",
+                hint=f"{_LEAST_PROTOCOL} is needed, of rsync 3.0.0 and newer",
+            )
+        connection.sendall(b"@RSYNCD: %d.0\n%b\n" % (_PROTOCOL, self._module))
+        for _ in range(_GREETING_LINES):  # a message of the day
+            line = _line(lines)
+            if line == b"@RSYNCD: OK":
+                return protocol
+            if line.startswith(b"@RSYNCD: AUTHREQD "):
+                connection.sendall(self._login(line.rpartition(b" ")[2]))
+            elif line.startswith(b"@ERROR"):
+                raise self._refused(_text(line))
+            elif line.startswith(b"@RSYNCD: EXIT"):
+                break
+        raise UpstreamError(f"{self.url}: the daemon names no module")
+
+    def _login(self, challenge: bytes) -> bytes:
+        """Return the response to a challenge, as rsync's `auth_client` makes it."""
+        password = os.fsencode(os.environ.get("RSYNC_PASSWORD", ""))
+        digest = md5(password + challenge, usedforsecurity=False).digest()
+        return b"%b %b\n" % (os.fsencode(self._user), b64encode(digest).rstrip(b"="))
+
+    def _refused(self, line: str) -> UpstreamError:
+        message = f"{self.url}: {line}"
+        if "max connections" in line:
+            return UpstreamDownError(message)
+        if "nknown module" in line:
+            return NotServedError(message, hint=f"rsync rsync://{self._address[0]}/ lists modules")
+        if "auth failed" in line:
+            return UpstreamError(message, hint="put the password into RSYNC_PASSWORD")
+        return UpstreamError(message)
+
+    def _exchange(
+        self, connection: socket.socket, reader: RsyncList, outgoing: Iterator[bytes]
+    ) -> None:
+        """Pass on bytes both ways until the daemon closes the connection."""
+        connection.settimeout(0)
+        waiting = bytearray()
+        more: Iterator[bytes] | None = outgoing
+        while True:
+            while more is not None and len(waiting) < _READ_BYTES:
+                frame = next(more, None)
+                if frame is None:
+                    more = None
+                else:
+                    waiting += frame
+            self._deadline.check("the tree is unchanged")
+            writers = [connection] if waiting else []
+            readable, writable, _ = select.select(
+                [connection], writers, [], self._deadline.bound(self._timeout)
+            )
+            if not readable and not writable:
+                raise UpstreamTimeoutError(f"{self.url}: no data for {self._timeout:.0f} s")
+            if writable:
+                del waiting[: connection.send(waiting)]
+            if readable:
+                try:
+                    data = connection.recv(_READ_BYTES)
+                except ConnectionError:
+                    if reader.is_complete:
+                        return
+                    raise
+                if not data:
+                    return
+                waiting += reader.feed(data)
+
+
+def _outgoing(names: Iterable[bytes] | None, protocol: int) -> Iterator[bytes]:
+    """Yield what the client sends at first: no filter, and the names, if any."""
+    yield _frame(_NO_FILTER)
+    if names is None:
+        return
+    is_framed = protocol >= _FRAMED_NAMES
+    part = bytearray()
+    for name in names:
+        part += name + b"\0"
+        if len(part) >= _NAMES_BYTES:
+            yield _frame(part) if is_framed else bytes(part)
+            part.clear()
+    part += b"\0"
+    yield _frame(part) if is_framed else bytes(part)
+
+
+def _frame(data: bytes | bytearray) -> bytes:
+    return (_DATA | len(data)).to_bytes(4, "little") + data
+
+
+def _line(lines: socket.SocketIO) -> bytes:
+    line = b""
+    while len(line) < _LINE_BYTES:
+        byte = lines.read(1)
+        if not byte or byte == b"\n":
+            return line
+        line += byte
+    return line
+
+
+def _text(data: bytes) -> str:
+    return printable(data.decode("utf-8", "replace").strip())

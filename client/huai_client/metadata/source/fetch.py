@@ -1,0 +1,274 @@
+"""Makes the commit of an upstream that does not run huai, from its lists.
+
+Order of writes: the objects, as a pack; the commit, as another one; the published list; the record.
+The caller moves the ref.  A run that is cut leaves unused packs, and lists again.
+"""
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from huai_client.config.mirror import Listing
+from huai_client.metadata.commit import Commit
+from huai_client.metadata.http import MetadataUrl, UpstreamDownError
+from huai_client.metadata.packs import list_packs
+from huai_client.metadata.source.daemon import Daemon, ListOutcome
+from huai_client.metadata.source.probe import (
+    describe,
+    find_probes,
+    find_published,
+    lists_beside,
+    probe,
+)
+from huai_client.metadata.source.record import LIST_NAME, SourceRecord, load_record, save_record
+from huai_client.run.options import NEVER, Deadline
+from huai_native._native import (
+    EntryList,
+    Packs,
+    PackWriter,
+    check_hardlinks,
+    compare_file_lists,
+    count_changes,
+)
+from huai_program.packs import TEMPORARY
+from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from huai_schema.codec.descriptor import Descriptor, write_root
+from huai_schema.errors import FormatError
+from huai_schema.limits import TOTAL_ENTRIES
+
+if TYPE_CHECKING:
+    from huai_schema.git.objects import Kind
+
+_AUTHOR = "huai <huai@localhost>"
+_PROBE_SECONDS = 86_400
+"""Age of a list from which a probe that was found by its name is no longer relied on."""
+_FRESH_SECONDS = 60
+"""Age up to which a list is not made again for a run that files were missing from."""
+
+
+class Objects(Protocol):
+    """The module's repository, as far as a commit is made in it."""
+
+    packs: Packs
+
+    def commit(self, commit: str) -> Commit:
+        """Return a commit that is here."""
+
+    def has(self, commit: str) -> bool:
+        """Return True if a commit is here."""
+
+    def read(self, oid: bytes, kind: "Kind") -> bytes:
+        """Return an object."""
+
+
+class _Tree(NamedTuple):
+    """A git tree that was written, not committed."""
+
+    id: bytes
+    totals: Totals
+    skipped: int = 0
+
+
+def known_commit(
+    repository: Path | None,
+    url: MetadataUrl,
+    timeout: float,
+    deadline: Deadline,
+    *,
+    is_poll: bool,
+) -> str:
+    """Return the commit of the last list if the upstream has nothing newer, else an empty text.
+
+    `repository` is the folder of the module's metadata, or None without one.  A poll relies on a
+    list that is younger than `Listing.every`, without a probe.
+    """
+    record = load_record(repository, url.address) if repository else None
+    if record is None:
+        return ""
+    daemon = Daemon(url.url, timeout=timeout, deadline=deadline)
+    listing, age = settings_of(url), time.time() - record.listed
+    if not record.probes:
+        valid = listing.every if is_poll else _FRESH_SECONDS
+        return record.commit if 0 <= age < valid else ""
+    if not listing.probe and not record.published and age > _PROBE_SECONDS:
+        return ""
+    return record.commit if probe(daemon, record.probes) == record.state else ""
+
+
+def describe_listing(url: MetadataUrl, timeout: float) -> str:
+    """Return a sentence on how a daemon is listed; raises what a list of it would raise."""
+    daemon = Daemon(url.url, timeout=timeout, deadline=NEVER)
+    return f"{url} does not run huai: {describe(daemon, settings_of(url))}"
+
+
+def settings_of(url: MetadataUrl) -> Listing:
+    """Return the settings of a daemon."""
+    assert url.listing is not None  # noqa: S101 - only daemons are listed
+    return url.listing
+
+
+class SourceFetch:
+    """Lists an upstream, and commits the list in the module's repository."""
+
+    def __init__(
+        self, url: MetadataUrl, path: Path, objects: Objects, *, timeout: float, deadline: Deadline
+    ) -> None:
+        """`path` is that of the repository `objects`; `timeout` is in seconds."""
+        self._url = url
+        self._listing = settings_of(url)
+        self._path = path
+        self._objects = objects
+        self._daemon = Daemon(url.url, timeout=timeout, deadline=deadline)
+        self.remarks: list[str] = []
+        """Remarks for the administrator about the list."""
+
+    def commit(self) -> tuple[str, tuple[Path, ...]]:
+        """List, and return the commit and the new packs; the former commit if nothing changed."""
+        record = load_record(self._path, self._url.address)
+        if record is not None and not self._objects.has(record.commit):
+            record = None
+        started = time.time()
+        published = record.published if record else self._find_published()
+        probes = self._find_probes(record, published)
+        state = probe(self._daemon, probes) if probes else ""
+        past = self._objects.commit(record.commit) if record else None
+        packs = set(list_packs(self._path))
+        with self._published(published) as fetched:
+            tree = self._amended(past, fetched, published) if past and fetched else None
+            tree = tree or self._list(past)
+            commit = self._commit(tree, past, int(started))
+            if fetched:
+                fetched.replace(self._path / LIST_NAME)
+        new = SourceRecord(self._url.address, commit, started, probes, state, published)
+        save_record(self._path, new)
+        return commit, tuple(sorted(set(list_packs(self._path)) - packs))
+
+    # Lists
+
+    def _find_published(self) -> str:
+        return "" if self._listing.probe else find_published(self._daemon)
+
+    def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
+        if self._listing.probe:
+            return (self._listing.probe,)
+        if published:
+            return (published,)
+        return record.probes if record and record.probes else find_probes(self._daemon)
+
+    @contextmanager
+    def _published(self, name: str) -> Iterator[Path | None]:
+        """Fetch the published list; yields its temporary path, or None without a list."""
+        if not name:
+            yield None
+            return
+        path = self._path / f"{LIST_NAME}.new"
+        try:
+            self._fetch_file(name, path)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _fetch_file(self, name: str, to: Path) -> None:
+        command = ["rsync", "--times", "--no-motd", "--timeout=600", "--", ""]
+        command[-1] = f"{self._daemon.url.rstrip('/')}/{name}"
+        done = subprocess.run(
+            [*command, os.fsdecode(to)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        if done.returncode:
+            text = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise UpstreamDownError(f"{command[-1]}: {text[0] if text else 'not fetched'}")
+
+    def _list(self, past: Commit | None) -> _Tree:
+        """List the whole tree; entries that the upstream cannot read stay as they were."""
+        with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
+            entries = EntryList(store, TOTAL_ENTRIES)
+            outcome = self._daemon.list_tree(entries)
+            self._remark(outcome)
+            if outcome.partial and past is not None:
+                return self._amend(entries, past, [], writer)
+            skipped = entries.skipped
+            tree, totals = entries.write_tree(writer)
+            self._finish(writer)
+            return _Tree(tree, Totals(*totals), skipped)
+
+    def _amended(self, past: Commit, published: Path, name: str) -> _Tree | None:
+        """List what differs between the published list and the one before it.
+
+        Returns None if that is not enough: the whole tree has to be listed.
+        """
+        former = self._path / LIST_NAME
+        if not former.exists():
+            return None
+        with former.open("rb") as old, published.open("rb") as new:
+            changed, removed_paths, _ = compare_file_lists(old, new)
+        above = {path.rpartition(b"/")[0] for path in removed_paths}
+        names = {*lists_beside(name), *changed, *above} - {b""}
+        with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
+            entries = EntryList(store, TOTAL_ENTRIES)
+            outcome = self._daemon.list_names(sorted(names), entries)
+            if outcome.partial:
+                self._remark(outcome)
+            try:
+                return self._amend(entries, past, removed_paths, writer)
+            except FormatError:  # for example a hardlink of which only one name changed
+                return None
+
+    def _amend(
+        self, entries: EntryList, past: Commit, removed_paths: list[bytes], writer: PackWriter
+    ) -> _Tree:
+        tree, added, removed = entries.amend(past.snapshot.arguments, removed_paths, writer)
+        self._finish(writer)
+        before = past.info.totals
+        totals = Totals(*(a + b - c for a, b, c in zip(before, added, removed, strict=True)))
+        check_hardlinks(self._objects, tree, totals.entries)
+        return _Tree(tree, totals, past.info.skipped + entries.skipped)
+
+    def _finish(self, writer: PackWriter) -> None:
+        writer.finish()
+        self._objects.packs.forget()
+
+    def _remark(self, outcome: ListOutcome) -> None:
+        if outcome.partial:
+            last = f": {outcome.messages[-1]}" if outcome.messages else ""
+            self.remarks.append(
+                f"{self._url}: the upstream could not read all of its tree, and nothing that is "
+                f"missing from its list is deleted{last}"
+            )
+
+    # The commit
+
+    def _commit(self, tree: _Tree, past: Commit | None, now: int) -> str:
+        """Return the commit of a tree; the former one if it has the same tree."""
+        counts, serial, identity = Counts(added=tree.totals.entries), 1, os.urandom(16).hex()
+        if past is not None:
+            if past.snapshot.tree == tree.id:
+                return past.id
+            new = (self._objects, tree.id, tree.totals.entries)
+            counts = Counts(*count_changes(past.snapshot.arguments, new))
+            serial, identity = past.info.serial + 1, past.descriptor.identity or identity
+        name = self._listing.module
+        descriptor = Descriptor(name, (self._url.address,), (), identity)
+        info = CommitInfo(name, serial, tree.totals, counts, tree.skipped)
+        with self._writing() as writer:
+            top = write_root(descriptor, tree.id, writer)
+            lines = [f"tree {top.hex()}"]
+            lines += (f"{role} {_AUTHOR} {now} +0000" for role in ("author", "committer"))
+            commit = writer.write("commit", "\n".join((*lines, "", info.encode())).encode())
+            self._finish(writer)
+        return commit.hex()
+
+    @contextmanager
+    def _writing(self) -> Iterator[PackWriter]:
+        folder = self._path / "objects" / "pack"
+        name = TEMPORARY + os.urandom(8).hex()
+        writer = PackWriter(os.fsencode(folder), os.fsencode(name), threads=os.cpu_count() or 1)
+        try:
+            yield writer
+        finally:
+            with suppress(OSError):
+                writer.abort()

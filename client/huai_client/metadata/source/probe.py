@@ -1,0 +1,78 @@
+"""Finds out with one small listing whether an upstream has anything new.
+
+Probes are files that an upstream writes with each update: the list that it publishes, or the time
+stamp of its last update.  The daemon reads the attributes of these names, and nothing else.
+"""
+
+import io
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from huai_client.config.mirror import Listing
+from huai_client.metadata.source.daemon import Daemon
+from huai_native._native import EntryList
+
+_STAMPS = (b"lastsync", b"lastupdate", b"TIME", b"TIMESTAMP", b"timestamp", b".timestamp")
+"""The time stamps of Arch Linux, Alpine, CPAN and many others."""
+_TRACES = (b"project/trace/master", b"project/trace/ftp-master.debian.org")
+_LISTS = b"fullfiletimelist-*"
+_ENTRIES_MOST = 1 << 22
+"""The most entries of one folder that are kept in memory."""
+
+
+def find_published(daemon: Daemon) -> str:
+    """Return the name of the list that the upstream publishes at its top; or an empty text.
+
+    `quick-fedora-mirror` reads the same lists.
+    """
+    entries = _empty()
+    daemon.list_top(entries)
+    names = (path for path, kind, *_ in entries.entries() if kind == "file")
+    return next((name.decode() for name in sorted(names) if _is_published(name)), "")
+
+
+def _is_published(name: bytes) -> bool:
+    """Return True for the name of a published list that this client can read."""
+    return name.isascii() and fnmatchcase(name, _LISTS)
+
+
+def find_probes(daemon: Daemon) -> tuple[str, ...]:
+    """Return the paths of the upstream's time stamps, as far as they are known names."""
+    entries = _empty()
+    daemon.list_names((*_STAMPS, *_TRACES), entries)
+    paths = (path for path, kind, *_ in entries.entries() if kind == "file")
+    return tuple(sorted(path.decode() for path in paths))
+
+
+def lists_beside(published: str) -> tuple[bytes, ...]:
+    """Return the names of lists that `create-filelist` writes next to this one, and of itself.
+
+    They do not name each other.
+    """
+    suffix = published.partition("-")[2]
+    return (published.encode(), b"fullfilelist", b"imagelist-" + suffix.encode())
+
+
+def probe(daemon: Daemon, probes: Sequence[str]) -> str:
+    """Return the attributes of the files at `probes`, as a text."""
+    entries = _empty()
+    daemon.list_names((path.encode() for path in probes), entries)
+    return repr([each for each in entries.entries() if each[1] == "file"])
+
+
+def describe(daemon: Daemon, settings: Listing) -> str:
+    """Return a sentence on how this upstream is listed, and at what cost to it."""
+    if settings.probe:
+        return f"{settings.probe} tells whether anything is new; then all of it is listed"
+    if published := find_published(daemon):
+        return f"it publishes {published}, and only what that list names is asked for"
+    if probes := find_probes(daemon):
+        return f"{', '.join(probes)} tells whether anything is new; then all of it is listed"
+    return (
+        f"nothing there tells whether anything is new: all of it is listed, once in "
+        f"{settings.every / 60:.0f} minutes at most, which costs it as much as rsync -an"
+    )
+
+
+def _empty() -> EntryList:
+    return EntryList(io.BytesIO(), _ENTRIES_MOST)

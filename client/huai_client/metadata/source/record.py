@@ -1,0 +1,45 @@
+"""The record of the last list of an upstream that does not run huai.
+
+It stands in the folder of the module's repository, and goes with it: without it the whole tree is
+listed again.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from huai_program.record_file import RecordFile
+
+RECORD_NAME = "source"
+LIST_NAME = "source-list"
+"""The published list that the commit was made from."""
+
+
+class SourceRecord(msgspec.Struct, frozen=True):
+    """The last list, and the commit of it."""
+
+    url: str
+    commit: str
+    """Its hex id."""
+    listed: float
+    """Seconds since the epoch at which the list was begun."""
+    probes: tuple[str, ...] = ()
+    """The paths of files that show by their times whether anything is new."""
+    state: str = ""
+    """A digest of their attributes; empty without probes."""
+    published: str = ""
+    """The path of the published list; empty without one."""
+
+
+_FILE = RecordFile(SourceRecord, needed=False, durable=False)
+
+
+def load_record(repository: Path, url: str) -> SourceRecord | None:
+    """Return the record of the upstream at `url`, if it is the one that was listed last."""
+    record = _FILE.load(repository / RECORD_NAME)
+    return record if record is not None and record.url == url else None
+
+
+def save_record(repository: Path, record: SourceRecord) -> None:
+    """Write the record."""
+    _FILE.save(repository / RECORD_NAME, record)
