@@ -209,6 +209,8 @@ class Incoming:
 
         `files` are not ready: their unverified content failed its verification.
         """
+        if not self._unsettled and not self._ready.has_unverified:
+            return
         by_path = {file.path: file for file in files}
         for name in sorted(self._unsettled):
             if not _RUN.fullmatch(name):
