@@ -24,7 +24,7 @@ enum Token {
 struct Class([u64; 4]);
 
 /// A parsed glob.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Glob {
     tokens: Vec<Token>,
     /// The literal start and end of all texts that match.

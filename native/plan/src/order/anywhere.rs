@@ -7,39 +7,42 @@ use std::collections::HashMap;
 
 use huai_format::path::{basename, parent};
 
-use super::patterns::{StagePattern, names};
+use super::patterns::StagePattern;
 
 /// A set of patterns, seen from any directory.
 #[derive(Debug, Default)]
 pub(super) struct Anywhere {
     /// The patterns by their last name.
     named: HashMap<Vec<u8>, Vec<StagePattern>>,
-    /// The patterns for everything below a directory.
-    below: Vec<StagePattern>,
+    /// The patterns for whole directories.
+    directories: Vec<StagePattern>,
     /// The patterns that end in another glob.
     globs: Vec<StagePattern>,
-    /// The last directory, and true if a pattern of `below` matches it.
+    /// The last directory, and true if a pattern of `directories` matches it.
     last: Option<(Vec<u8>, bool)>,
 }
 
 impl Anywhere {
     pub(super) fn add(&mut self, pattern: &StagePattern) {
         let pattern = pattern.seen_from_anywhere();
-        if pattern.is_of_all_below() {
-            self.below.push(pattern);
+        let patterns = if pattern.is_of_whole_directories() {
+            &mut self.directories
         } else if let Some(name) = pattern.last_name() {
-            self.named.entry(name.to_vec()).or_default().push(pattern);
+            self.named.entry(name.to_vec()).or_default()
         } else {
-            self.globs.push(pattern);
+            &mut self.globs
+        };
+        // Many profiles have the same ones.
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
         }
     }
 
     /// Return true if a pattern may match; `path` is not empty.
     pub(super) fn may_match(&mut self, path: &[u8], symlink: bool) -> bool {
-        let components = names(path);
         let any = |patterns: &[StagePattern]| {
             let mut patterns = patterns.iter();
-            patterns.any(|pattern| pattern.matches(&components, symlink))
+            patterns.any(|pattern| pattern.matches(path, symlink))
         };
         let same_name = self.named.get(basename(path));
         if same_name.is_some_and(|same_name| any(same_name)) || any(&self.globs) {
@@ -49,7 +52,7 @@ impl Anywhere {
         match &self.last {
             Some((known, is_match)) if known == folder => *is_match,
             _ => {
-                let is_match = any(&self.below);
+                let is_match = any(&self.directories);
                 self.last = Some((folder.to_vec(), is_match));
                 is_match
             }

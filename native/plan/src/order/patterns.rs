@@ -3,17 +3,19 @@
 //! A pattern has one glob for each component of a path, and `**` for any number of directories.
 //! Rule to keep: no pattern takes more than quadratic time.
 
+use huai_format::path::basename;
+
 use crate::wildmatch::Glob;
 
 /// A parsed pattern.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagePattern {
     parts: Vec<Part>,
     symlinks: bool,
 }
 
 /// A pattern for one or more components of a path.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Name(Glob),
     /// Any number of directories.
@@ -48,11 +50,10 @@ impl StagePattern {
         Self { parts, ..*self }
     }
 
-    /// Return true if it matches both files and symlinks, whatever the last name of a path.
-    pub(super) fn is_of_all_below(&self) -> bool {
+    /// Return true if it matches all files and symlinks of a directory, or none.
+    pub(super) fn is_of_whole_directories(&self) -> bool {
         let is_any = |glob: &Glob| glob.matches_any_name();
-        let below = matches!(&*self.parts, [.., Part::AnyDepth, Part::Name(glob)] if is_any(glob));
-        below && !self.symlinks
+        !self.symlinks && matches!(&*self.parts, [.., Part::Name(glob)] if is_any(glob))
     }
 
     /// Return the last name of all matching paths, if there is only one.
@@ -63,20 +64,19 @@ impl StagePattern {
         }
     }
 
-    /// Return true if it matches a path with the components `names`.
-    pub(super) fn matches(&self, names: &[&[u8]], symlink: bool) -> bool {
-        (symlink || !self.symlinks) && fits(&self.parts, names)
+    /// Return true if it matches `path`, which is not empty.
+    pub(super) fn matches(&self, path: &[u8], symlink: bool) -> bool {
+        // Most patterns end in a name that no other path has.
+        let may_end = match self.parts.last() {
+            Some(Part::Name(glob)) => glob.matches(basename(path)),
+            _ => true,
+        };
+        may_end && (symlink || !self.symlinks) && fits(&self.parts, &names(path))
     }
 }
 
 /// Return true if `parts` match all `names`.
 fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
-    // Most patterns end in a name that no other path has.
-    if let (Some(Part::Name(glob)), Some(name)) = (parts.last(), names.last()) {
-        if !glob.matches(name) {
-            return false;
-        }
-    }
     let (mut pattern, mut rest) = (parts, names);
     // The place to continue if the rest after the last `**` does not match: one directory further.
     let mut deeper: Option<(&[Part], &[&[u8]])> = None;
@@ -108,13 +108,12 @@ pub fn first<'a>(
     path: &[u8],
     symlink: bool,
 ) -> Option<usize> {
-    let names = names(path);
     let mut patterns = patterns.into_iter();
-    patterns.position(|pattern| pattern.matches(&names, symlink))
+    patterns.position(|pattern| pattern.matches(path, symlink))
 }
 
 /// Split a non-empty path into components.
-pub(super) fn names(path: &[u8]) -> Vec<&[u8]> {
+fn names(path: &[u8]) -> Vec<&[u8]> {
     path.split(|&byte| byte == b'/').collect()
 }
 
