@@ -11,7 +11,7 @@ made, and its files are published one by one.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -272,8 +272,8 @@ class _Run:
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
         if self._subtrees and (published := self._publish_whole(self._subtrees[number], stage)):
             made_paths = {path for subtree in published for path in subtree.make}
-            done = {position for subtree in published for position in subtree.files}
-            fetches = chosen(fetches, [n for n in range(len(fetches)) if n not in done])
+            published_files = chain.from_iterable(subtree.files for subtree in published)
+            fetches = chosen(fetches, [*_remaining(published_files, len(fetches))])
             links = [link for link in links if parent(link.path) not in made_paths]
             symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made_paths]
         self._do_each(StepKind.PUBLISH, fetches, _path, publish_content, may)
@@ -302,7 +302,9 @@ class _Run:
             for subtree in row.done:
                 published.append(subtree)
                 self._count(StepKind.MAKE, subtree.make, lambda path: path)
-                self._count(StepKind.PUBLISH, chosen(stage.fetches, subtree.files), _path)
+                for places in subtree.files:
+                    files = stage.fetches[places.start : places.stop]
+                    self._count(StepKind.PUBLISH, files, _path)
                 self._count(StepKind.LINK, subtree.directory.links, _path)
                 self._count(StepKind.SYMLINK, subtree.directory.symlinks, _path)
                 pairs = zip(*subtree.directory.directories, strict=True)
@@ -351,6 +353,15 @@ class _Run:
             withheld=len(self._withholding.withheld),
             unmoved=self._unmoved,
         )
+
+
+def _remaining(places: Iterable[range], count: int) -> Iterator[int]:
+    """Yield the places below `count` that are in none of the ranges."""
+    begin = 0
+    for some in sorted(places, key=lambda some: some.start):
+        yield from range(begin, some.start)
+        begin = some.stop
+    yield from range(begin, count)
 
 
 def _path(item: Remove | Entry) -> RelPath:

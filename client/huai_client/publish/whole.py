@@ -6,10 +6,8 @@ nothing else depends on their existence before them.  Links are made in the stag
 target of a hardlink must be below the directory too.  The outermost directories are chosen.
 """
 
-from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -27,7 +25,7 @@ class NewSubtree(NamedTuple):
     directory: WholeDirectory
     make: list[RelPath]
     """The directory and those below it, parents first."""
-    files: "array[int]"
+    files: list[range]
     """Indices, among the files of the stage, of all files below it except hardlinks."""
 
 
@@ -51,7 +49,7 @@ class _New:
     """The number of names in the staged directory, with its empty subdirectories."""
     depth: int = _ANY_DEPTH
     """Depth of the deepest directory above all its hardlinks and their targets."""
-    files: "array[int]" = field(default_factory=partial(array, "L"))
+    files: list[range] = field(default_factory=list)
     other_files: list[tuple[int, bytes, RelPath]] = field(default_factory=list)
     links: list[File] = field(default_factory=list)
     symlinks: list[Symlink] = field(default_factory=list)
@@ -97,23 +95,23 @@ def _add_files(
     """Add the files of `plan` to their directories in `new`."""
     for number, stage in enumerate(plan.stages):
         places = staged(stage.fetches)
-        runs = places.arrived.runs(stage.fetches)
-        for position, (path, run) in enumerate(zip(paths(stage.fetches), runs, strict=True)):
-            directory = new.get(path.rpartition(b"/")[0])
+        for folder, begin, end, run in places.arrived.directories(stage.fetches):
+            directory = new.get(folder)
             if directory is None:
                 continue
-            directory.files.append(position)
+            directory.files.append(range(begin, end))
             own_place = None if run is None else (places.runs, b"%d" % run)
             if own_place is not None and directory.place in {None, own_place}:
-                directory.names += 1
-                if (directory.stage, directory.place) != (number, own_place):
-                    directory.add(number, own_place)
-            else:
-                directory.add(number, None)
-                name = places.names[position] if own_place is None else join(own_place[1], path)
-                directory.other_files.append(
-                    (own_place[0] if own_place else places.finished, name, path)
-                )
+                directory.names += end - begin
+                directory.add(number, own_place)
+                continue
+            directory.add(number, None)
+            for position, path in enumerate(paths(stage.fetches[begin:end]), begin):
+                if own_place is None:
+                    other_file = places.finished, places.names[position], path
+                else:
+                    other_file = own_place[0], join(own_place[1], path), path
+                directory.other_files.append(other_file)
 
 
 def _add_links(plan: Plan, new: Mapping[bytes, _New]) -> None:
@@ -155,7 +153,7 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
                 continue
             folder, top = new_directory.place
             subtree = NewSubtree(
-                WholeDirectory(folder, join(top, path), path, ([], []), [], [], []), [], array("L")
+                WholeDirectory(folder, join(top, path), path, ([], []), [], [], []), [], []
             )
             by_stage[new_directory.stage].append(subtree)
         inside[path] = subtree

@@ -1062,6 +1062,12 @@ class Arrived:
     def runs(self, files: Iterable[_File]) -> list[int | None]:
         """The run that brought each; None: none did."""
 
+    def directories(self, files: Iterable[_File]) -> list[tuple[bytes, int, int, int | None]]:
+        """Consecutive files of one directory that one run brought, or none.
+
+        The directory, the places of the first file and after the last, and the run.
+        """
+
     def has(self, path: bytes, run: int) -> bool:
         """Whether `run` brought the file at `path`."""
 

@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 
+use huai_format::path::parent;
 use huai_tree::hashing::hash::Blake3Digest;
 use huai_tree::publish::Staged;
 use huai_tree::stage::arrived;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::candidates::table_rows::TableRows;
 use crate::sys::guarded::Guarded;
+
+/// A directory, the places of the first file and after the last, and the run.
+type DirectoryFiles<'py> = (Bound<'py, PyBytes>, usize, usize, Option<u32>);
 
 /// The run that brought each file.
 #[pyclass(frozen, name = "Arrived", module = "huai_native._native")]
@@ -46,6 +51,23 @@ impl ArrivedFiles {
     fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
         let arrived = self.0.lock();
         files.keys().map(|file| arrived.run(&file)).collect()
+    }
+
+    /// Consecutive files of one directory that one run brought, or none: the directory, the places
+    /// of the first and after the last, and the run.
+    fn directories<'py>(&self, py: Python<'py>, files: TableRows) -> Vec<DirectoryFiles<'py>> {
+        let arrived = self.0.lock();
+        let runs = files.keys().map(|file| arrived.run(&file));
+        let places = files.paths().map(parent).zip(runs).enumerate();
+        let mut groups: Vec<(&[u8], usize, usize, Option<u32>)> = Vec::new();
+        for (place, (directory, run)) in places {
+            match groups.last_mut() {
+                Some(last) if (last.0, last.3) == (directory, run) => last.2 = place + 1,
+                _ => groups.push((directory, place, place + 1, run)),
+            }
+        }
+        let row = |(directory, begin, end, run)| (PyBytes::new(py, directory), begin, end, run);
+        groups.into_iter().map(row).collect()
     }
 
     /// True if `run` brought the file at a path.

@@ -98,6 +98,9 @@ def test_what_arrived_is_told_by_path_and_content() -> None:
         arrived.finish(files[2:])
         assert (len(arrived), arrived.unfinished(files)) == (2, [0, 1])
         assert arrived.runs(files) == [7, None, 8]
+        assert arrived.directories(files) == [
+            (b"", n, n + 1, run) for n, run in enumerate([7, None, 8])
+        ]
         undigested = [
             listed[2]._replace(digest=CONTENTS[2]),
             listed[0]._replace(mtime=1),

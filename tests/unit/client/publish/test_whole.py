@@ -6,6 +6,7 @@ import stat
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,8 @@ def test_the_outermost_is_taken_with_all_below_it() -> None:
     assert publication.directory.folder == 7
     assert publication.directory.name == b"1/new"
     assert publication.make == [b"new", b"new/empty", b"new/in"]
-    brought = {plan.stages[0].fetches[place].path for place in publication.files}
+    places = chain.from_iterable(publication.files)
+    brought = {plan.stages[0].fetches[place].path for place in places}
     assert brought == {b"new/top", b"new/in/f", b"new/in/g"}
     pairs = zip(*publication.directory.directories, strict=True)
     settled = [(entry.path, names, done) for entry, (names, done) in pairs]
