@@ -17,13 +17,14 @@ pub struct FileKey {
 impl FileKey {
     /// Make the key of a file from its metadata.
     pub fn of(path: &[u8], size: u64, mtime: i64, digest: Option<&Blake3Digest>) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&size.to_le_bytes());
-        hasher.update(&mtime.to_le_bytes());
-        hasher.update(digest.map_or(&[], |digest| &digest[..]));
-        let [content, _] = part_of(&hasher);
+        let [size, mtime] = [size.to_le_bytes(), mtime.to_le_bytes()];
+        let is_known = [u8::from(digest.is_some())];
+        let digest = digest.copied().unwrap_or_default();
+        // One block of the hash, in one call.
+        let content = [&size[..], &mtime, &is_known, &digest].concat();
+        let [content, _] = part_of(&content);
         Self {
-            path: key_of(path),
+            path: part_of(path),
             content,
         }
     }
@@ -70,7 +71,7 @@ impl VerifiedFiles {
 
     /// Return true if a run brought the file at a path.
     pub fn has(&self, path: &[u8], run: u32) -> bool {
-        let entry = self.0.get(&key_of(path));
+        let entry = self.0.get(&part_of(path));
         entry.is_some_and(|entry| entry.run == run)
     }
 
@@ -95,16 +96,12 @@ impl VerifiedFiles {
     }
 }
 
-fn key_of(path: &[u8]) -> Path {
-    part_of(blake3::Hasher::new().update(path))
-}
-
-fn part_of(hasher: &blake3::Hasher) -> Path {
-    let mut output = hasher.finalize_xof();
+fn part_of(bytes: &[u8]) -> Path {
+    let hash = blake3::hash(bytes);
+    let mut numbers = hash.as_bytes().chunks_exact(size_of::<u64>());
     [(); 2].map(|()| {
-        let mut bytes = [0; 8];
-        output.fill(&mut bytes);
-        u64::from_le_bytes(bytes)
+        let number = numbers.next().and_then(|bytes| bytes.try_into().ok());
+        number.map_or(0, u64::from_le_bytes)
     })
 }
 
