@@ -7,7 +7,6 @@ files that a filter merges, and runs rsync to check its options; writes only the
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -340,7 +339,9 @@ def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
                 )
             for keyring in proof.keyrings:
                 _check_keyring(keyring)
-            if shutil.which("gpgv") is None:
+            from shutil import which  # loads three compressors
+
+            if which("gpgv") is None:
                 raise ConfigError("the program gpgv is missing", hint="apt install gpgv")
 
 
