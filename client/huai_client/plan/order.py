@@ -47,6 +47,8 @@ class Matcher(Generic[T]):
     def find_positions(self, files: Sequence[File]) -> list[int]:
         """Return the indices of the `files` that any pattern matches."""
         matches = self._engine.first(files, symlink=False)
+        if matches.count(None) == len(matches):
+            return []
         return [position for position, first in enumerate(matches) if first is not None]
 
 

@@ -67,6 +67,8 @@ def verify(
     steps = (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))
     codes = b"".join(_native.verify_arrived(path, some, run, _THREADS, check) for some in steps)
     arrivals = [_ARRIVALS[code] for code in codes]
+    if codes.count(_FINISHED) == len(codes):
+        return Verdicts(arrivals, files)
     finished = [position for position, code in enumerate(codes) if code == _FINISHED]
     return Verdicts(arrivals, chosen(files, finished))
 
@@ -75,6 +77,8 @@ def by_arrival(
     files: Sequence[File], arrivals: Sequence[Arrival]
 ) -> tuple[Sequence[File], list[tuple[File, Arrival]]]:
     """Separate the files that arrived from the others with their results."""
+    if arrivals.count(Arrival.ARRIVED) == len(files):
+        return files, []
     positions = {True: array("L"), False: array("L")}
     for position, arrival in enumerate(arrivals):
         positions[arrival is Arrival.ARRIVED].append(position)

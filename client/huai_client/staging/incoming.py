@@ -249,15 +249,17 @@ class Incoming:
 
     def _unverified(self, files: Sequence[File]) -> "array[int]":
         """Return the positions of the files that were not verified here."""
-        unknown = array("L")
-        for position, run in enumerate(self._arrived.runs(files)):
-            if run is None:
-                unknown.append(position)
-        return unknown
+        runs = self._arrived.runs(files)
+        if None not in runs:
+            return array("L")
+        return array("L", (position for position, run in enumerate(runs) if run is None))
 
     def _record(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
         """Record the places of verified files, or move them where they can stay."""
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
+        if max(map(len, paths(files)), default=0) <= most:
+            self._arrived.add(files, run)
+            return
         moved = {path for path in paths(files) if len(path) > most}
         self._arrived.add(without(files, moved), run)
         for file in within(files, moved):

@@ -90,6 +90,9 @@ def _take_over(
     staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 ) -> Sequence[File]:
     """Record the files that arrived as ready, and return them."""
+    if verdicts.count(_FINISHED) == len(files):
+        staging.keep(run, files, finished=files)
+        return files
     finished = [position for position, verdict in enumerate(verdicts) if verdict == _FINISHED]
     positions = [position for position, verdict in enumerate(verdicts) if verdict in _ARRIVED]
     arrived = chosen(files, positions)

@@ -118,17 +118,15 @@ def has_shell(extra: Sequence[str]) -> bool:
     return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
-def names(files: Sequence[File], url: ContentUrl) -> bytearray:
+def names(files: Sequence[File], url: ContentUrl) -> bytes:
     """Return the input of --files-from, relative to the source of `arguments`.
 
     The `./` keeps a name from being anything but a name, and separates it from the part that rsync
     leaves out of the paths here.
     """
     _, below = url.module
-    listing = bytearray()
-    for path in paths(files):
-        listing += b"%b./%b\0" % (below, path)
-    return listing
+    start = below + b"./"
+    return start + (b"\0" + start).join(paths(files)) + b"\0" if files else b""
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:
@@ -136,10 +134,8 @@ def most(sizes: Iterable[int]) -> tuple[int, int]:
 
     The surplus is for a file that changed since: it is fetched to be rejected for its content.
     """
-    largest = total = 0
-    for size in sizes:
-        largest = max(largest, size)
-        total += size
+    sizes = [*sizes]
+    largest, total = max(sizes, default=0), sum(sizes)
     return largest + _surplus(largest), total + _surplus(total)
 
 

@@ -34,6 +34,8 @@ _DENIALS = (b"@ERROR", _REFUSES)
 _PROMPT = b"Password: "
 """The daemon's message follows this prompt if there was no password."""
 _LINE_MAX = 16_384
+_REPORTS = 3
+"""The reports of progress that are read of many in one line: rsync writes one for each file."""
 _LINES_KEPT = 20
 _SHOWN = 500
 
@@ -74,17 +76,22 @@ class RsyncOutput:
         self._err = b""
 
     def read_output(self, data: bytes) -> None:
-        """Read a piece of standard output."""
-        *lines, self._out = re.split(rb"[\r\n]", self._out + data)
-        self._out = self._out[:_LINE_MAX]
-        for line in lines:
-            if match := _PROGRESS.match(line):
-                self.progress = int(match[1])
-                self.files = int(match[2] or self.files)
-            elif match := _RECEIVED.match(line):
-                self.received = int(match[1])
-            elif match := _TOO_LARGE.match(line):
-                self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), match[1]))
+        """Read a piece of standard output; of reports that follow each other, only the last."""
+        *lines, last = (self._out + data).split(b"\n")
+        reports, _, rest = last.rpartition(b"\r")
+        for line in (*lines, reports):
+            for text in line.rsplit(b"\r", _REPORTS)[-_REPORTS:]:
+                self._read_line(text)
+        self._out = rest[:_LINE_MAX]
+
+    def _read_line(self, line: bytes) -> None:
+        if match := _PROGRESS.match(line):
+            self.progress = int(match[1])
+            self.files = int(match[2] or self.files)
+        elif match := _RECEIVED.match(line):
+            self.received = int(match[1])
+        elif match := _TOO_LARGE.match(line):
+            self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), match[1]))
 
     def read_errors(self, data: bytes) -> None:
         """Read a piece of standard error."""

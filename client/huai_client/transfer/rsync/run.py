@@ -59,7 +59,7 @@ class RsyncProcess:
         self,
         command: Sequence[bytes],
         *,
-        names: bytes | bytearray,
+        names: bytes,
         folder: int,
         locks: Sequence[int],
         stall: StallDetector,
