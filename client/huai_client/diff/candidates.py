@@ -12,15 +12,15 @@ from huai_client.diff.candidate import Difference, Kind, TreeDiff
 from huai_client.diff.compare import TreeComparison
 from huai_client.diff.moves import ChangedPaths, anywhere, paths_removed, same_stat_changes
 from huai_client.diff.renames import RenamedView
-from huai_client.diff.selection import Selection
+from huai_client.diff.selection import Selection, entries_at
 from huai_client.diff.symlinks import is_unsafe
 from huai_client.diff.table import CandidateTable
-from huai_client.filters import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
 from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
 
 
@@ -194,6 +194,8 @@ def _add_leaders(view: View, table: CandidateTable, target: Selection) -> None:
     files = {path: each for path, each in expected.items() if isinstance(each, File)}
     compared = CandidateTable(view.names)
     _compare(view, compared, files, _as_past(files))
+    if not len(compared.engine.plan()):  # nothing to do, for any of them
+        return
     broken = [each for each in compared if each.have is None or each.differing]
     members = _members(target, {each.path for each in broken}, table)
     table.engine.extend(broken)
@@ -264,20 +266,21 @@ def _unreadable(finding: Unreadable) -> UnreadableTreeError:
 
 
 _STEP = 10_000
+_ATTRIBUTES = slice(1, 6)
+"""The fields of a file between its path and its link."""
 
 
 def check_hardlinks(table: CandidateTable, target: Selection) -> None:
     """Raise `FormatError` for an expected hardlink without a leader, or unlike its leader."""
     linked = [RelPath(path) for path in table.engine.linked()]
-    unfiltered = Selection(target.snapshot, Rules())
     for begin in range(0, len(linked), _STEP):
-        _check(unfiltered.entries_at(linked[begin : begin + _STEP]).values(), unfiltered)
+        _check(entries_at(target.snapshot, linked[begin : begin + _STEP]).values(), target.snapshot)
 
 
-def _check(entries: Iterable[Entry], unfiltered: Selection) -> None:
-    links = {entry: entry.link for entry in entries if isinstance(entry, File) and entry.link}
-    leaders = unfiltered.entries_at(links.values())
-    for member, path in links.items():
+def _check(entries: Iterable[Entry], snapshot: Snapshot) -> None:
+    links = [(entry, entry.link) for entry in entries if isinstance(entry, File) and entry.link]
+    leaders = entries_at(snapshot, (path for _, path in links))
+    for member, path in links:
         leader = leaders.get(path)
         if not isinstance(leader, File) or leader.link is not None:
             rule = "a hardlink to what is not the first file of a group"
@@ -290,5 +293,5 @@ def _check(entries: Iterable[Entry], unfiltered: Selection) -> None:
 
 def _equal(member: File, leader: File) -> bool:
     """Return True if all attributes are equal; a digest may be absent on one side."""
-    digest = leader.digest if member.digest and leader.digest else member.digest
-    return member._replace(link=None) == leader._replace(path=member.path, digest=digest)
+    digests = {member.digest, leader.digest} - {None}
+    return len(digests) < 2 and member[_ATTRIBUTES] == leader[_ATTRIBUTES]

@@ -7,7 +7,7 @@ hardlink whose leader is excluded becomes a separate file.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import chain
 from typing import NamedTuple, Self
 
 from huai_client.filters.rules import Rules
@@ -54,19 +54,8 @@ class Selection:
 
     def entries_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """Return the entries that exist at `paths`; reads each directory once."""
-        entries: dict[RelPath, Entry] = {}
-        for folder, group in groupby(
-            sorted(set(paths), key=lambda path: (parent(path), path)), key=parent
-        ):
-            inside = set(group)
-            listing = self.snapshot.listing(folder)
-            leaves = decode_listing(listing) if listing else ()
-            entries.update((entry.path, entry) for entry in leaves if entry.path in inside)
-            for path in inside - entries.keys():
-                if directory := self.snapshot.directory(path):
-                    entries[path] = directory
-        filtered = ((path, self.filter_entry(entry)) for path, entry in entries.items())
-        return {path: entry for path, entry in filtered if entry is not None}
+        filtered = map(self.filter_entry, entries_at(self.snapshot, paths).values())
+        return {entry.path: entry for entry in filtered if entry is not None}
 
     def directory(self, path: RelPath) -> Directory | None:
         """Return the directory at `path`; None if it is missing or excluded."""
@@ -117,6 +106,23 @@ class Extent(NamedTuple):
                 entries += (step.new is not None) - (step.old is not None)
                 size += _size(step.new) - _size(step.old)
         return type(self)(entries, size)
+
+
+def entries_at(snapshot: Snapshot, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
+    """Return the entries of a snapshot that exist at `paths`; reads each directory once."""
+    by_folder: dict[RelPath, set[RelPath]] = {}
+    for path in paths:
+        by_folder.setdefault(parent(path), set()).add(path)
+    entries: dict[RelPath, Entry] = {}
+    for folder, inside in sorted(by_folder.items()):
+        listing = snapshot.listing(folder)
+        leaves = decode_listing(listing) if listing else ()
+        selected_leaves = {entry.path: entry for entry in leaves if entry.path in inside}
+        entries.update(selected_leaves)
+        for path in inside - selected_leaves.keys():
+            if directory := snapshot.directory(path):
+                entries[path] = directory
+    return entries
 
 
 def _size(entry: Entry | None) -> int:
