@@ -100,7 +100,14 @@ impl Glob {
 
     /// Return true if all of `text` matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        text.starts_with(&self.head) && text.ends_with(&self.tail) && fits(&self.tokens, text)
+        // Most texts differ in the first or the last byte, which costs no call.
+        let may_begin = self.head.is_empty() || self.head.first() == text.first();
+        let may_end = self.tail.is_empty() || self.tail.last() == text.last();
+        may_begin
+            && may_end
+            && text.starts_with(&self.head)
+            && text.ends_with(&self.tail)
+            && fits(&self.tokens, text)
     }
 }
 

@@ -40,11 +40,12 @@ impl Anywhere {
 
     /// Return true if a pattern may match; `path` is not empty.
     pub(super) fn may_match(&mut self, path: &[u8], symlink: bool) -> bool {
+        let name = basename(path);
         let any = |patterns: &[StagePattern]| {
             let mut patterns = patterns.iter();
-            patterns.any(|pattern| pattern.matches(path, symlink))
+            patterns.any(|pattern| pattern.matches(path, name, symlink))
         };
-        let same_name = self.named.get(basename(path));
+        let same_name = self.named.get(name);
         if same_name.is_some_and(|same_name| any(same_name)) || any(&self.globs) {
             return true;
         }

@@ -64,11 +64,11 @@ impl StagePattern {
         }
     }
 
-    /// Return true if it matches `path`, which is not empty.
-    pub(super) fn matches(&self, path: &[u8], symlink: bool) -> bool {
+    /// Return true if it matches `path`, which is not empty and ends in `name`.
+    pub(super) fn matches(&self, path: &[u8], name: &[u8], symlink: bool) -> bool {
         // Most patterns end in a name that no other path has.
         let may_end = match self.parts.last() {
-            Some(Part::Name(glob)) => glob.matches(basename(path)),
+            Some(Part::Name(glob)) => glob.matches(name),
             _ => true,
         };
         may_end && (symlink || !self.symlinks) && fits(&self.parts, &names(path))
@@ -108,8 +108,9 @@ pub fn first<'a>(
     path: &[u8],
     symlink: bool,
 ) -> Option<usize> {
+    let name = basename(path);
     let mut patterns = patterns.into_iter();
-    patterns.position(|pattern| pattern.matches(path, symlink))
+    patterns.position(|pattern| pattern.matches(path, name, symlink))
 }
 
 /// Split a non-empty path into components.
