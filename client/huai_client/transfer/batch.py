@@ -15,7 +15,8 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, parent
 
 MAX_FILES = 1_000_000
-ENOUGH_FILES = 5000
+ENOUGH_FILES = 20_000
+"""A run of rsync ends with a wait of a tenth of a second, the time of 2,000 small files."""
 MAX_FILES_COMPARED = 1000
 """For an rsync that compares each arriving name with each requested one."""
 MAX_BYTES = 1 << 30
