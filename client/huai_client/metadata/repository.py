@@ -33,6 +33,7 @@ from huai_client.metadata.packs import (
     pack_sizes,
     remove_packs,
 )
+from huai_client.metadata.source.record import RECORD_NAME
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.options import NEVER, Deadline
 from huai_native._native import Packs
@@ -94,11 +95,20 @@ class RefusedBeforeError(FormatError):
 class Repository:
     """An `ObjectReader` over the downstream's copy of the metadata."""
 
-    def __init__(self, path: Path, *, timeout: int = 600, make: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        timeout: int = 600,
+        make: bool = True,
+        accepted: tuple[int, str] = (0, ""),
+    ) -> None:
         """Open the repository at `path`, created again if it is missing or cannot be opened.
 
         `timeout`: seconds without any data after which a fetch fails.  No other process may write
         to it.  Without `make` it is only read: `DamagedRepositoryError` if it cannot be.
+        `accepted`: the highest serial and the identity that were accepted of the module; a commit
+        of a list continues them.
         """
         self._path = path
         self._names = Refs(path)
@@ -114,6 +124,9 @@ class Repository:
         """The value of `_FETCHED` before them."""
         self._refused = KnownHeads(path, REFUSED, lasts=_REFUSED_SECONDS)
         self._basis = ""
+        self._accepted = accepted
+        self.doubted_paths: tuple[bytes, ...] = ()
+        """Paths whose content was not there as a daemon had listed it."""
         self.remarks: list[str] = []
         """Remarks for the administrator about what was fetched."""
         self._sources: dict[str, str] = {}
@@ -189,7 +202,12 @@ class Repository:
         self.listing_hashes.unlink(missing_ok=True)
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
-        """Return the commit that the upstream's branch points to."""
+        """Return the commit that the upstream's branch points to.
+
+        A daemon lists the doubted paths again for it.
+        """
+        if metadata.listing is not None and self.doubted_paths:
+            return self._fetch(Newest("", metadata), NEVER)
         heads = KnownHeads(self._path)
         return find_newest(metadata, timeout=self._timeout, heads=heads).commit
 
@@ -261,13 +279,14 @@ class Repository:
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
 
         fetch = SourceFetch(url, self._path, self, timeout=self._timeout, deadline=deadline)
-        commit, packs = fetch.commit()
+        commit, packs = fetch.commit(self._accepted, self.doubted_paths)
         self.remarks += fetch.remarks
         return commit, packs
 
     def fetch_refused(self) -> None:
-        """Forget which commits were refused, so that they are fetched again."""
-        (self._path / REFUSED).unlink(missing_ok=True)
+        """Forget refused commits and lists, so that all of it is fetched again."""
+        for name in (REFUSED, RECORD_NAME):
+            (self._path / name).unlink(missing_ok=True)
 
     def _fetcher(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
         """Return what fetches `newest`; raises the error of a commit that was refused before."""

@@ -43,6 +43,8 @@ class SyncResult:
     """The repositories whose pointers a proof refused."""
     nothing_at: tuple[str, ...] = ()
     """The content URLs that have no file of the newest commit: they serve another tree."""
+    listed: bool = False
+    """True if the upstream does not run huai, and was listed."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -81,6 +83,9 @@ _LASTING_MISMATCH = (
 )
 
 
+_LASTING_CHANGE = "the upstream is changing; the next sync asks it for these files again"
+
+
 def failures(result: SyncResult, most: int = _MOST) -> Iterator[str]:
     """Yield a line for each failed path, at most `most` of a kind and then their number.
 
@@ -93,17 +98,18 @@ def failures(result: SyncResult, most: int = _MOST) -> Iterator[str]:
         urls = ", ".join(result.nothing_at)
         yield f"check the content URL: {urls} has none of the {counted(count, 'file')}"
     if result.outcome:
-        yield from _missing_files(result.outcome, most)
+        hint = _LASTING_CHANGE if result.listed else _LASTING_MISMATCH
+        yield from _missing_files(result.outcome, hint, most)
     if result.report:
         yield from _failed_changes(result.report, most)
 
 
-def _missing_files(outcome: Outcome, most: int) -> Iterator[str]:
+def _missing_files(outcome: Outcome, mismatch_hint: str, most: int) -> Iterator[str]:
     yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
     mismatched = "the content does not match the metadata"
     yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
     if outcome.mismatched:
-        yield _LASTING_MISMATCH
+        yield mismatch_hint
     yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
     if late := len(outcome.late):
         yield (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference
+from huai_client.diff.files import paths
 from huai_client.metadata.checks import (
     RolledBackError,
     TooLargeError,
@@ -65,7 +66,8 @@ class Sync:
         self._upstream = upstream
         state = load(mirror.paths.state)  # first: fails before anything is created
         timeout = mirror.config.timeout
-        self._repository = Repository(mirror.paths.repository, timeout=timeout)
+        accepted = state.serial, state.identity
+        self._repository = Repository(mirror.paths.repository, timeout=timeout, accepted=accepted)
         if options.adopt:
             self._repository.fetch_refused()
         self._signatures = Signatures(mirror)
@@ -95,7 +97,8 @@ class Sync:
                 valid_until = self._signatures.valid_until(result.commit)
                 plans = following.plans
                 result = replace(result, news=self._news, valid_until=valid_until)
-                return replace(result, plans=plans, nothing_at=nothing_at)
+                listed = self._upstream.metadata.first.listing is not None
+                return replace(result, plans=plans, nothing_at=nothing_at, listed=listed)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to the applied commit."""
@@ -151,6 +154,7 @@ class Sync:
         if outcome is None or outcome.complete:
             return False
         failed = len(outcome.failed) - len(outcome.late)
+        self._repository.doubted_paths = (*paths(outcome.missing), *paths(outcome.mismatched))
         return following.has_moved_on(failed, lambda: self._is_old(result.commit))
 
     # Metadata to plan

@@ -75,8 +75,10 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
-        judge = Signatures(mirror).judge
-        commit = _fetched(repository, urls, deadline, judge)
+        if any(url.listing for url in urls):
+            commit = _listed(local, urls[0])
+        else:
+            commit = _fetched(repository, urls, deadline, Signatures(mirror).judge)
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, local and local.info.totals, repository.packed)
         with repository.until(deadline):
@@ -101,6 +103,13 @@ def newest_local(mirror: Mirror) -> Commit | None:
         if commit is not None and repository.has(commit):
             return repository.commit(commit)
     return None
+
+
+def _listed(local: Commit | None, url: MetadataUrl) -> Commit:
+    """Return the commit of the last list: a check is not worth another one."""
+    if local is None:
+        raise UpstreamError(f"{url} was not listed yet")
+    return local
 
 
 def _fetched(

@@ -8,10 +8,12 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
 
 from huai_client.config.mirror import Listing
 from huai_client.metadata.commit import Commit
@@ -127,26 +129,43 @@ class SourceFetch:
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
 
-    def commit(self) -> tuple[str, tuple[Path, ...]]:
-        """List, and return the commit and the new packs; the former commit if nothing changed."""
+    def commit(
+        self, accepted: tuple[int, str], doubted_paths: Sequence[bytes] = ()
+    ) -> tuple[str, tuple[Path, ...]]:
+        """List, and return the commit and the new packs; the former commit if nothing changed.
+
+        A new one has a higher serial than that in `accepted`, and the identity there, unless that
+        is empty.  With `doubted_paths` only these are listed again, and missing ones stay: they are
+        removed by the next list of all.
+        """
         record = load_record(self._path, self._url.address)
         if record is not None and not self._objects.has(record.commit):
             record = None
+        packs = set(list_packs(self._path))
+        if record and doubted_paths:
+            past = self._objects.commit(record.commit)
+            tree = self._list_names(doubted_paths, [], past)
+            commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
+            new = msgspec.structs.replace(record, commit=commit)
+        else:
+            new = self._list_all(record, accepted)
+        save_record(self._path, new)
+        return new.commit, tuple(sorted(set(list_packs(self._path)) - packs))
+
+    def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str]) -> SourceRecord:
+        """Commit the upstream's present state; what a published list does not name is unchanged."""
         started = time.time()
         published = record.published if record else self._find_published()
         probes = self._find_probes(record, published)
         state = probe(self._daemon, probes) if probes else ""
         past = self._objects.commit(record.commit) if record else None
-        packs = set(list_packs(self._path))
         with self._published(published) as fetched:
             tree = self._amended(past, fetched, published) if past and fetched else None
             tree = tree or self._list(past)
-            commit = self._commit(tree, past, int(started))
+            commit = self._commit(tree, past, accepted, int(started))
             if fetched:
                 fetched.replace(self._path / LIST_NAME)
-        new = SourceRecord(self._url.address, commit, started, probes, state, published)
-        save_record(self._path, new)
-        return commit, tuple(sorted(set(list_packs(self._path)) - packs))
+        return SourceRecord(self._url.address, commit, started, probes, state, published)
 
     # Lists
 
@@ -206,8 +225,17 @@ class SourceFetch:
             return None
         with former.open("rb") as old, published.open("rb") as new:
             changed, removed_paths, _ = compare_file_lists(old, new)
+        return self._list_names([*lists_beside(name), *changed], removed_paths, past)
+
+    def _list_names(
+        self, paths: Iterable[bytes], removed_paths: list[bytes], past: Commit
+    ) -> _Tree | None:
+        """Amend `past` with the entries at `paths`, and without those at `removed_paths`.
+
+        Returns None if that is not enough: the whole tree has to be listed.
+        """
         above = {path.rpartition(b"/")[0] for path in removed_paths}
-        names = {*lists_beside(name), *changed, *above} - {b""}
+        names = {*paths, *above} - {b""}
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, TOTAL_ENTRIES)
             outcome = self._daemon.list_names(sorted(names), entries)
@@ -242,18 +270,19 @@ class SourceFetch:
 
     # The commit
 
-    def _commit(self, tree: _Tree, past: Commit | None, now: int) -> str:
+    def _commit(self, tree: _Tree, past: Commit | None, accepted: tuple[int, str], now: int) -> str:
         """Return the commit of a tree; the former one if it has the same tree."""
-        counts, serial, identity = Counts(added=tree.totals.entries), 1, os.urandom(16).hex()
+        serial, identity = accepted
+        counts = Counts(added=tree.totals.entries)
         if past is not None:
             if past.snapshot.tree == tree.id:
                 return past.id
             new = (self._objects, tree.id, tree.totals.entries)
             counts = Counts(*count_changes(past.snapshot.arguments, new))
-            serial, identity = past.info.serial + 1, past.descriptor.identity or identity
+            serial, identity = max(serial, past.info.serial), past.descriptor.identity
         name = self._listing.module
-        descriptor = Descriptor(name, (self._url.address,), (), identity)
-        info = CommitInfo(name, serial, tree.totals, counts, tree.skipped)
+        descriptor = Descriptor(name, (self._url.address,), (), identity or os.urandom(16).hex())
+        info = CommitInfo(name, serial + 1, tree.totals, counts, tree.skipped)
         with self._writing() as writer:
             top = write_root(descriptor, tree.id, writer)
             lines = [f"tree {top.hex()}"]
