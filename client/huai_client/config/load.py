@@ -94,6 +94,11 @@ class RankedUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 _NAME = "client.toml"
 
 
+def is_daemon(url: str) -> bool:
+    """Return True for the URL of an rsync daemon, which has no metadata."""
+    return url[:8].lower() == "rsync://"
+
+
 class Module(msgspec.Struct, frozen=True):
     """A downstream tree."""
 
@@ -211,8 +216,12 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def ranked_urls(self) -> tuple[RankedUrl, ...]:
-        """The content URLs with their ranks, in the order of the file."""
-        return tuple(map(RankedUrl.of, self.content_urls))
+        """The content URLs with their ranks, in the order of the file.
+
+        A daemon that is listed has the content too.
+        """
+        daemons = (url for url in self.urls if is_daemon(url))
+        return tuple(map(RankedUrl.of, self.content_urls or daemons))
 
     @property
     def named_urls(self) -> tuple[str, ...]:

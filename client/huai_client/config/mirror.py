@@ -9,6 +9,8 @@ from huai_client.config.tls import TlsFiles
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_program.durations import seconds
 
+_ENTRIES_MOST = 1 << 27
+
 
 class Listing(NamedTuple):
     """The settings of an upstream that does not run huai, and is listed instead."""
@@ -16,6 +18,8 @@ class Listing(NamedTuple):
     module: str
     every: float = 3600.0
     """Seconds between two lists of the whole tree, at least, if nothing tells what is new."""
+    most: int = _ENTRIES_MOST
+    """The most entries of a list: its entries wait on the disk."""
     probe: str = ""
     """The path of a file that the upstream writes with each update; empty: found by its name."""
 
@@ -60,4 +64,6 @@ class Mirror(NamedTuple):
     @property
     def listing(self) -> Listing:
         """The settings of an upstream that does not run huai."""
-        return Listing(self.upstream_name, seconds(self.config.list_every), self.config.probe)
+        config = self.config
+        most = config.max_entries or _ENTRIES_MOST
+        return Listing(self.upstream_name, seconds(config.list_every), most, config.probe)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from huai_client.config.load import is_daemon
 from huai_client.config.mirror import Listing
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
@@ -152,11 +153,6 @@ class MetadataUrl(NamedTuple):
     def __str__(self) -> str:
         """Return the URL for messages: `masked`."""
         return masked(self.url)
-
-
-def is_daemon(url: str) -> bool:
-    """Return True for the URL of an rsync daemon."""
-    return url[:8].lower() == "rsync://"
 
 
 def is_http(url: str) -> bool:

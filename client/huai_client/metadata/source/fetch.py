@@ -41,7 +41,6 @@ from huai_program.packs import TEMPORARY
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.errors import FormatError
-from huai_schema.limits import TOTAL_ENTRIES
 
 if TYPE_CHECKING:
     from huai_schema.git.objects import Kind
@@ -205,7 +204,7 @@ class SourceFetch:
     def _list(self, past: Commit | None) -> _Tree:
         """List the whole tree; entries that the upstream cannot read stay as they were."""
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
-            entries = EntryList(store, TOTAL_ENTRIES)
+            entries = EntryList(store, self._listing.most)
             outcome = self._daemon.list_tree(entries)
             self._remark(outcome)
             if outcome.partial and past is not None:
@@ -237,7 +236,7 @@ class SourceFetch:
         above = {path.rpartition(b"/")[0] for path in removed_paths}
         names = {*paths, *above} - {b""}
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
-            entries = EntryList(store, TOTAL_ENTRIES)
+            entries = EntryList(store, self._listing.most)
             outcome = self._daemon.list_names(sorted(names), entries)
             if outcome.partial:
                 self._remark(outcome)
