@@ -118,6 +118,8 @@ class Daemon:
     def _connection(self) -> Iterator[socket.socket]:
         seconds = self._deadline.bound(min(self._timeout, _CONNECT_SECONDS))
         with socket.create_connection(self._address, timeout=seconds) as connection:
+            # Small answers are what the daemon waits for.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield connection
 
     def _greet(self, connection: socket.socket, lines: socket.SocketIO) -> int:
