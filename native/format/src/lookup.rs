@@ -12,12 +12,12 @@ use huai_git::oid::Oid;
 use crate::entry_limit::EntryLimit;
 use crate::escape::escape;
 use crate::level::Walk;
-use crate::manifest::{Listing, ManifestBlock};
+use crate::manifest::{Listing, Manifest, ManifestBlock};
 use crate::objects::ObjectReader;
-use crate::own_directory::OwnDirectory;
-use crate::path::{RelPath, parent};
+use crate::own_directory::{OwnDirectory, Piece};
+use crate::path::{RelPath, at, parent};
 use crate::shared::Shared;
-use crate::snapshot::{Located, Snapshot};
+use crate::snapshot::{Located, PieceName, Snapshot, Start, holding};
 
 /// The most own directories that are kept, and the most of their subdirectories together.
 const RECENT: usize = 64;
@@ -31,6 +31,8 @@ pub struct Lookup<R> {
     limit: u64,
     recent: HashMap<Vec<u8>, Opened>,
     children: usize,
+    /// The last manifest, which mostly has the neighbours of a path too.
+    last: Option<(PieceName, Piece, Arc<Manifest>)>,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl<R: ObjectReader> Lookup<R> {
             limit,
             recent: HashMap::new(),
             children: 0,
+            last: None,
         }
     }
 
@@ -65,9 +68,15 @@ impl<R: ObjectReader> Lookup<R> {
     pub fn leaf(&mut self, path: &RelPath) -> Result<Option<(Shared, Shared)>> {
         let directory = RelPath::trusted(parent(path.as_bytes()).to_vec());
         let (here, tree) = self.own_above(&directory)?;
-        let snapshot = self.snapshot();
-        let pieces = self.pieces(&here, tree)?;
-        snapshot.leaf(&here, pieces, below(path, &here))
+        let rest = below(path, &here);
+        let start = if rest.contains(&b'/') {
+            Start::Directory(first_name(rest).to_vec())
+        } else {
+            Start::Leaf(rest.to_vec())
+        };
+        let manifest = self.manifest(&here, tree, &start)?;
+        let leaf = manifest.map_or(Ok(None), |manifest| manifest.leaf(rest));
+        leaf.map_err(|error| at(&here, error))
     }
 
     /// Return the directory at `path`, without its subdirectories.
@@ -92,10 +101,10 @@ impl<R: ObjectReader> Lookup<R> {
                 EntryLimit::new(self.limit),
             )));
         }
-        let snapshot = self.snapshot();
         let rest = below(path, &here);
         let name = first_name(rest);
-        let inline = snapshot.inline_directory(&here, self.pieces(&here, tree)?, name)?;
+        let manifest = self.manifest(&here, tree, &Start::Directory(name.to_vec()))?;
+        let inline = manifest.as_ref().and_then(|found| found.directory(name));
         let relative = escape(rest);
         let is_below = |block: &&ManifestBlock| match block.relative.strip_prefix(&*relative) {
             Some(below) => below.is_empty() || below.starts_with(b"/"),
@@ -149,6 +158,27 @@ impl<R: ObjectReader> Lookup<R> {
         let kept_tree = above.find_map(|path| Some((path, self.recent.get(path)?.tree)));
         let (path, tree) = kept_tree.unwrap_or((b"", self.snapshot.tree));
         (RelPath::trusted(path.to_vec()), tree)
+    }
+
+    /// Return the piece of the own directory at `path` that contains `start`, if any does.
+    fn manifest(
+        &mut self,
+        path: &RelPath,
+        tree: Oid,
+        start: &Start,
+    ) -> Result<Option<Arc<Manifest>>> {
+        let Some(holder) = holding(self.pieces(path, tree)?, start) else {
+            return Ok(None);
+        };
+        let (name, piece) = (holder.name, holder.piece);
+        if let Some((last_name, last_piece, manifest)) = &self.last {
+            if (*last_name, *last_piece) == (name, piece) {
+                return Ok(Some(Arc::clone(manifest)));
+            }
+        }
+        let manifest = Arc::new(self.snapshot.manifest(name, &piece, path)?);
+        self.last = Some((name, piece, Arc::clone(&manifest)));
+        Ok(Some(manifest))
     }
 
     /// Return the pieces of the own directory at `path`, and keep them.

@@ -9,10 +9,10 @@ use huai_git::error::{Error, Result};
 use huai_git::find::{position, split_before};
 
 use crate::digests::is_zero;
-use crate::escape::unescape;
+use crate::escape::{escape, unescape};
 use crate::limits::{DIGEST_BYTES, INLINE_ENTRIES, LINE_BYTES, MANIFEST_LINES};
 use crate::line::find_leaf;
-use crate::path::{RelPath, check_name, parent, show};
+use crate::path::{RelPath, check_name, parent, show, split};
 use crate::shared::Shared;
 
 /// The text of one directory: its own attributes and its leaves, without subdirectories.
@@ -141,6 +141,28 @@ impl Manifest {
             own,
             inline: bundle(blocks)?,
         })
+    }
+
+    /// Return the inlined subdirectory `name`.
+    pub fn directory(&self, name: &[u8]) -> Option<&InlineDirectory> {
+        self.inline.iter().find(|each| each.name == name)
+    }
+
+    /// Return the line and digest of the leaf at `rest`, relative to the manifest's own directory.
+    pub fn leaf(&self, rest: &[u8]) -> Result<Option<(Shared, Shared)>> {
+        let (above, name) = split(rest);
+        let block = if above.is_empty() {
+            Some(&self.own)
+        } else {
+            let top = above.split(|&byte| byte == b'/').next().unwrap_or_default();
+            let relative = escape(above);
+            let mut blocks = self
+                .directory(top)
+                .into_iter()
+                .flat_map(|each| &each.blocks);
+            blocks.find(|block| *block.relative == *relative)
+        };
+        block.map_or(Ok(None), |block| block.leaf(name))
     }
 
     /// Return the number of entries.

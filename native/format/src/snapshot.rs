@@ -8,9 +8,9 @@ use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
 
-use crate::escape::{escape, unescape};
+use crate::escape::unescape;
 use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
-use crate::manifest::{InlineDirectory, Manifest, ManifestBlock, piece_start};
+use crate::manifest::{Manifest, piece_start};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
 use crate::path::{RelPath, at, show};
@@ -150,67 +150,6 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(first.chain(texts.into_values()).collect())
     }
 
-    /// Return the inlined subdirectory `name` of a directory with these pieces.
-    pub fn inline_directory(
-        &self,
-        path: &RelPath,
-        pieces: &[Located],
-        name: &[u8],
-    ) -> Result<Option<InlineDirectory>> {
-        let manifest = self.holding(path, pieces, &Start::Directory(name.to_vec()))?;
-        let mut inline = manifest.into_iter().flat_map(|found| found.inline);
-        Ok(inline.find(|each| each.name == name))
-    }
-
-    /// Return the line and digest of the leaf at `rest`, relative to a directory with these pieces.
-    pub fn leaf(
-        &self,
-        path: &RelPath,
-        pieces: &[Located],
-        rest: &[u8],
-    ) -> Result<Option<(Shared, Shared)>> {
-        let slash = rest.iter().rposition(|&byte| byte == b'/');
-        let name = slash.map_or(0, |at| at.saturating_add(1));
-        let name = rest.get(name..).unwrap_or_default();
-        let block = match slash.and_then(|at| rest.get(..at)) {
-            None => {
-                let manifest = self.holding(path, pieces, &Start::Leaf(name.to_vec()))?;
-                manifest.map(|leaf| leaf.own)
-            }
-            Some(above) => self.inline_block(path, pieces, above)?,
-        };
-        let leaf = block.map(|block| block.leaf(name)).transpose();
-        leaf.map(Option::flatten).map_err(|error| at(path, error))
-    }
-
-    /// Return the inlined directory at `rest`, relative to a directory with these pieces.
-    fn inline_block(
-        &self,
-        path: &RelPath,
-        pieces: &[Located],
-        rest: &[u8],
-    ) -> Result<Option<ManifestBlock>> {
-        let name = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
-        let inline = self.inline_directory(path, pieces, name)?;
-        let relative = escape(rest);
-        let mut blocks = inline.into_iter().flat_map(|each| each.blocks);
-        Ok(blocks.find(|block| *block.relative == *relative))
-    }
-
-    /// Read the piece in whose range `start` is, if there is one.
-    fn holding(
-        &self,
-        path: &RelPath,
-        pieces: &[Located],
-        start: &Start,
-    ) -> Result<Option<Manifest>> {
-        let after = pieces.partition_point(|piece| piece.start <= *start);
-        let holder = pieces.get(..after).and_then(<[Located]>::last);
-        holder
-            .map(|holder| self.manifest(holder.name, &holder.piece, path))
-            .transpose()
-    }
-
     /// Read the text of a piece, checking its size, and that its key is that of its start.
     fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {
         let text = self.reader.read(&piece.manifest, Kind::Blob)?;
@@ -222,6 +161,12 @@ impl<R: ObjectReader> Snapshot<R> {
         check_key(name, start).map_err(|error| at(place, error))?;
         Ok(text)
     }
+}
+
+/// Return the piece that contains `start` if any of these sorted ones does.
+pub fn holding<'a>(pieces: &'a [Located], start: &Start) -> Option<&'a Located> {
+    let after = pieces.partition_point(|piece| piece.start <= *start);
+    pieces.get(..after).and_then(<[Located]>::last)
 }
 
 /// Return the start of a piece with this text.
