@@ -28,3 +28,9 @@ BLOCK_INDEX_MIN = 128 << 10
 
 CLOCK_SKEW = 3600
 """Seconds by which the clocks of two machines may differ without a warning."""
+
+BUNDLED_BYTES = 64 << 10
+"""The size of a file in a bundle."""
+
+BUNDLE_PATHS, BUNDLE_REQUEST_BYTES = 50_000, 4 << 20
+"""The number of paths of a request for a bundle, and their length with a NUL each."""

@@ -236,6 +236,14 @@ def lookup_calls(tree: Path, call: HeldCall) -> Calls:
     }
 
 
+def bundle_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
+    paths = b"file\0a/0\0"
+    bundle = _native.BundleReader((objects, root, 1000), os.fsencode(tree), paths, 99)
+    call.is_inside.clear()
+    return lambda: bundle.read(99), {"read": lambda: bundle.read(99)}
+
+
 def digested_calls(tree: Path, call: HeldCall) -> Calls:
     objects, root = lent_objects(tree, call)
     digested = _native.Digested((objects, root, 1000), None)
@@ -292,6 +300,7 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "Walk": walk_calls,
     "Level": level_calls,
     "Lookup": lookup_calls,
+    "BundleReader": bundle_calls,
     "Digested": digested_calls,
     "FileList": file_list_calls,
     "Ls": ls_calls,

@@ -120,6 +120,8 @@ class Hosts:
         self.speed = UpstreamSpeed(None if root is None else root / "speeds.json")
         self._refused: dict[str, frozenset[str]] = {}
         self._requests: dict[str, int] = {}
+        self.bundles: dict[str, bool] = {}
+        """Content URLs that have sent bundles, or refused them, in this run."""
 
     def connection_limit(
         self, host: str, connections: int, streams: int, several: int = 1

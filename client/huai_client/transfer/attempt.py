@@ -61,9 +61,9 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     if is_copied(url, shared.options.extra):
         return copy_batch(shared, batch, url, stream)
     if url.transport is Transport.HTTP:
-        from huai_client.transfer.http.attempt import http_batch  # loads libcurl
+        from huai_client.transfer.http.bundles import request_batch  # loads libcurl
 
-        return http_batch(shared, batch, url, stream)
+        return request_batch(shared, batch, url, stream)
     if refusal := refusal_of(url, shared.options):
         return refusal
     hosts, service = shared.options.hosts, url.service or str(url)

@@ -55,7 +55,7 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             run = incoming.begin(())
             task = source, run, stream
             verdicts, failure = _copy_files(shared, batch.open, task, grant.bwlimit)
-    arrived = _take_over(shared.staging, run, batch.open, verdicts)
+    arrived = take_over(shared.staging, run, batch.open, verdicts)
     shared.tally.completed(stream, sum(sizes(arrived)))
     _conclude(shared, batch, run, verdicts, arrived)
     if failure is not None:
@@ -86,9 +86,7 @@ def _copy_files(
         return _native.copy_files(files, (source, folder), limits, staging.finish, on_data)
 
 
-def _take_over(
-    staging: Staging, run: int, files: Sequence[File], verdicts: bytes
-) -> Sequence[File]:
+def take_over(staging: Staging, run: int, files: Sequence[File], verdicts: bytes) -> Sequence[File]:
     """Record the files that arrived as ready, and return them."""
     if verdicts.count(_FINISHED) == len(files):
         staging.keep(run, files, finished=files)

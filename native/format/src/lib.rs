@@ -17,6 +17,7 @@ pub mod shared;
 
 pub mod attributes;
 pub mod block_index;
+pub mod bundle;
 pub mod digests;
 pub mod entry;
 pub mod escape;

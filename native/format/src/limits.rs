@@ -39,6 +39,9 @@ pub const DIGEST_BYTES: usize = 32;
 /// Blocks of a block index.
 pub const BLOCK_INDEX_BLOCKS: u64 = 1 << 20;
 
+/// Bytes of a file in a bundle.
+pub const BUNDLED_BYTES: u32 = 64 << 10;
+
 /// Entries of an inlined directory.
 pub const INLINE_ENTRIES: usize = 128;
 

@@ -597,6 +597,19 @@ class Lookup:
     def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk:
         """A directory and all below it, or what one of `filters` mirrors of it."""
 
+@final
+class BundleReader:
+    """Reads small files of a snapshot for one response (FORMAT.md, "Bundles").
+
+    `paths`: each ended by NUL.  `most`: about as many bytes are in all responses of `read`.
+    """
+
+    def __new__(
+        cls, snapshot: tuple[_Reader, bytes, int], root: bytes, paths: bytes, most: int
+    ) -> BundleReader: ...
+    def read(self, enough: int) -> bytes:
+        """Return the next bytes, at least `enough` unless they are the last; empty at the end."""
+
 def read_own_directory(
     reader: _Reader, path: bytes, tree: bytes
 ) -> tuple[dict[bytes, bytes], list[bytes | None]]:
@@ -1110,6 +1123,22 @@ def copy_files(
     metadata say, by number, with the bytes that such a one may have: it is copied as it is, and
     stays 2.  What cannot be written ends the row.
     """
+
+@final
+class BundleWriter:
+    """Stages the files of a bundle below an open directory while it arrives."""
+
+    def __new__(
+        cls, files: Iterable[_File], folder: int, finish: _Finish | None
+    ) -> BundleWriter: ...
+    def begin(self) -> None:
+        """Begin another response, with the files that have no verdict."""
+
+    def write(self, data: bytes) -> int:
+        """Take the next bytes of the response; return the number of files with a verdict."""
+
+    def verdicts(self) -> bytes:
+        """Return the verdicts so far, as of `copy_files`; 4 it is not bundled, 6 it is wrong."""
 
 def copy_twins(
     files: Sequence[_File],

@@ -80,6 +80,8 @@ mod _native {
     #[pymodule_export]
     use crate::signature::{PrivateKey, parse_public_key, verify_signature};
     #[pymodule_export]
+    use crate::snapshots::bundle::BundleReader;
+    #[pymodule_export]
     use crate::snapshots::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
     use crate::snapshots::entries::Entries;
@@ -93,6 +95,8 @@ mod _native {
     use crate::source::{EntryList, RsyncList, compare_file_lists};
     #[pymodule_export]
     use crate::stage::arrived::{ArrivedFiles, find_twins};
+    #[pymodule_export]
+    use crate::stage::bundle::BundleWriter;
     #[pymodule_export]
     use crate::stage::copy::{copy_files, copy_twins};
     #[pymodule_export]

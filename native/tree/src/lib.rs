@@ -13,6 +13,7 @@ mod temporary;
 pub mod walk;
 
 pub mod attr_tree;
+pub mod bundle;
 pub mod digests;
 pub mod image;
 pub mod large;

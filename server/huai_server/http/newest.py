@@ -36,9 +36,7 @@ class Newest:
     def find(self, path: RelPath) -> NewestFile | None:
         """Return the regular file at `path`, if there is one."""
         with self._turn:
-            state = read_branch(self._repository)
-            if state is None or state != self._state:
-                self._read()
+            self._refresh()
             if self._commit is None:
                 return None
             descriptor, snapshot = self._commit
@@ -48,6 +46,18 @@ class Newest:
                 self._state = None  # a damaged object may be restored
                 raise
         return NewestFile(leaf, descriptor) if isinstance(leaf, File) else None
+
+    def snapshot(self) -> "Snapshot | None":
+        """Return the snapshot, if there is a commit."""
+        with self._turn:
+            self._refresh()
+            return self._commit and self._commit[1]
+
+    def _refresh(self) -> None:
+        """Read the newest commit, unless it is the known one."""
+        state = read_branch(self._repository)
+        if state is None or state != self._state:
+            self._read()
 
     def _read(self) -> None:
         self._state = self._commit = None

@@ -15,7 +15,7 @@ from huai_schema.paths import RelPath
 from tests.support.two_threads import BOUND, OBJECTS
 
 NEVER_WAITING = {
-    *("Arrived", "BlockIndex", "BlockPlaces", "ChangeList"),
+    *("Arrived", "BlockIndex", "BlockPlaces", "BundleWriter", "ChangeList"),
     *("DigestedBatch", "Entries", "EntryLimit", "Filter", "FoundDigests"),
     *("Blake3", "Maker", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
     *("Renames", "Rows", "Scrub", "Tree", "TreeWatch", "Undigested"),

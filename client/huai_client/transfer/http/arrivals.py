@@ -62,6 +62,11 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._failures: dict[RelPath, int] = {}
         self._failed_in_row = 0
 
+    @property
+    def files(self) -> int:
+        """The number of files that arrived."""
+        return len(self.arrived_paths)
+
     def __exit__(self, *_: object) -> None:
         """Close the files in progress; they stay."""
         for _, target in self._running.values():

@@ -6,6 +6,7 @@ the batch and partial files stay for the next attempt, however this one ends.
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from huai_client.diff.files import sizes
 from huai_client.staging import Arrival
@@ -19,7 +20,7 @@ from huai_client.transfer.errors import (
     UpstreamSilentError,
 )
 from huai_client.transfer.http.arrivals import Arrivals
-from huai_client.transfer.http.connections import connections_to
+from huai_client.transfer.http.connections import Work, connections_to
 from huai_client.transfer.http.job import Folders
 from huai_client.transfer.limits import Grant, StallDetector, answer_seconds
 from huai_client.transfer.shared import Shared
@@ -43,7 +44,7 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         with arrivals, shared.admission.admit(url, processes.pause) as grant:
             processes.check_time()
             task = url, sum(sizes(batch.open)) - sum(beginnings.values())
-            failure = _run_requests(shared, arrivals, task, stream, grant)
+            failure = run_requests(shared, arrivals, task, stream, grant)
         processes.check()
         try:
             arrivals.verify()
@@ -54,8 +55,20 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     return failure
 
 
-def _run_requests(
-    shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
+class CountedWork(Work, Protocol):
+    """Work that counts its results."""
+
+    @property
+    def files(self) -> int:
+        """The number of files with a result."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of the files that were reported as arrived."""
+
+
+def run_requests(
+    shared: Shared, arrivals: CountedWork, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> TransferError | None:
     """Send all requests; return the error that ended them early, or None; record the speed.
 
@@ -82,7 +95,7 @@ def _run_requests(
 
 
 def _watch(
-    shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
+    shared: Shared, arrivals: CountedWork, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
     """Return a function for each tick, which reports progress and raises for a slow server."""
     url, size = task
@@ -94,8 +107,8 @@ def _watch(
     def watch(received: int) -> None:
         nonlocal counted
         shared.processes.check_time()
-        if len(arrivals.arrived_paths) > counted:
-            counted = len(arrivals.arrived_paths)
+        if arrivals.files > counted:
+            counted = arrivals.files
             shared.busy.admitted(stream)
         shared.tally.in_flight(stream, max(0, received - arrivals.size))
         if not received and unanswered.stalled(lambda: received):

@@ -23,6 +23,9 @@ class Sink:
 class Job:
     """A range of one file: one request, and another for the rest after a broken connection."""
 
+    headers: tuple[str, ...] = ()
+    """Headers of the request."""
+
     def __init__(
         self, address: str, requested: RequestedRange, sink: Sink, position: int = 0
     ) -> None:
@@ -36,6 +39,11 @@ class Job:
         self._furthest = self.position
         self._breaks = 0
         self._end = requested.end
+
+    @property
+    def body(self) -> bytes | None:
+        """The body of the request, which is then a POST."""
+        return None
 
     @property
     def requested(self) -> RequestedRange:

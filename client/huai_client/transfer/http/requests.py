@@ -90,7 +90,12 @@ class Request(Handle):
             self.curl.unsetopt(pycurl.RANGE)
         # With HTTP/1.1 all would wait for the end of the first response.
         self.curl.setopt(pycurl.PIPEWAIT, int(self._traffic.multiplexed or False))
-        self.curl.setopt(pycurl.HTTPHEADER, ["Accept-Encoding: identity", *headers])
+        self.curl.setopt(pycurl.HTTPHEADER, ["Accept-Encoding: identity", *job.headers, *headers])
+        if (body := job.body) is None:
+            self.curl.setopt(pycurl.HTTPGET, 1)
+        else:
+            self.curl.setopt(pycurl.POST, 1)
+            self.curl.setopt(pycurl.POSTFIELDS, body)
 
     @property
     def verdict(self) -> Verdict:

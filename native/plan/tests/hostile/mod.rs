@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 
 use huai_export::change_list::{ChangeList, Spelling};
 use huai_format::block_index::{self, BYTES_OF_BLOCK, BlockIndex};
+use huai_format::bundle::Head;
 use huai_format::diff::Comparison;
 use huai_format::entry::Entry;
 use huai_format::entry_limit::EntryLimit;
 use huai_format::hardlink::check_hardlinks;
 use huai_format::level::Walk;
+use huai_format::limits::BUNDLED_BYTES;
 use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::listing_diff::Sink;
 use huai_format::manifest::{Manifest, piece_start};
@@ -28,6 +30,7 @@ use huai_format::shared::Shared;
 use huai_format::signature::{self, Ed25519Key, Signer};
 use huai_format::snapshot::Snapshot;
 use huai_git::budget::Budget;
+use huai_git::cursor::Cursor;
 use huai_git::delta::Delta;
 use huai_git::error::{Error, Result};
 use huai_git::index::Index;
@@ -46,9 +49,10 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// All targets; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 15] = [
+pub(crate) const TARGETS: [Target; 16] = [
     ("amend", amending::amending),
     ("block_index", block_index),
+    ("bundle", bundle),
     ("changes", changes),
     ("delta", delta),
     ("filter", filter),
@@ -63,6 +67,27 @@ pub(crate) const TARGETS: [Target; 15] = [
     ("snapshot", snapshot),
     ("tree", tree),
 ];
+
+/// A bundle that arrives in two parts has the records of the whole one.
+fn bundle(data: &[u8]) {
+    let mut all_records = Cursor::new(data);
+    let middle = data
+        .first()
+        .map_or(0, |&at| usize::from(at).min(data.len()));
+    let (first, _) = data.split_at(middle);
+    let mut part = Cursor::new(first);
+    while let Ok(Some((head, content))) = Head::read_from(&mut all_records) {
+        let size = match head {
+            Head::File { size, .. } => size,
+            _ => 0,
+        };
+        assert!(size <= BUNDLED_BYTES);
+        assert_eq!(content.len(), size as usize);
+        if let Ok(Some(record)) = Head::read_from(&mut part) {
+            assert_eq!(record, (head, content));
+        }
+    }
+}
 
 /// Split at the first blank line.
 fn halves(data: &[u8]) -> (&[u8], &[u8]) {

@@ -1,5 +1,6 @@
 //! Snapshots, read and compared.
 
+pub(crate) mod bundle;
 pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod entries;

@@ -1,5 +1,6 @@
 //! The files in the staging area.
 
 pub(crate) mod arrived;
+pub(crate) mod bundle;
 pub(crate) mod copy;
 pub(crate) mod verify;

@@ -1,5 +1,7 @@
-//! The staging area: verified transfers, and copies of content of this machine.
+//! The staging area: verified transfers, bundles, and copies of content of this machine.
 
 pub mod arrived;
 pub mod copy;
+
+pub mod bundle;
 pub mod verify;

@@ -15,14 +15,16 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
+from huai_schema.limits import BUNDLE_REQUEST_BYTES
 from huai_server.http.access import Access
-from huai_server.http.asgi.body import Body, Inbox, Receive
+from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.content.answer import answer
+from huai_server.http.content.bundle import UnreadableError, requested_paths, send_bundle
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
 from huai_server.http.settings import Registry, ServeSettings
 
@@ -54,6 +56,9 @@ class ContentApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; `HttpError` if it is not served."""
         try:
+            if scope["method"] == "POST" and scope["raw_path"].endswith(b"/"):
+                await self._answer_bundle(scope, receive, send)
+                return
             check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
         except ClientGoneError:
@@ -72,6 +77,23 @@ class ContentApp:
         address = client_address(scope, self._address_of)
         async with self._limiter.slot(address), self._opened(files, path) as file:
             await answer(file, _headers(scope))(scope, receive, send)
+
+    async def _answer_bundle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name, path = _module_and_path(scope["raw_path"])
+        self._access.repository(scope, name)
+        files = self._files_of(name)
+        if path:
+            raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
+        encoding = dict(scope["headers"]).get(b"content-encoding", b"")
+        body = Body(Inbox(receive), encoding, BUNDLE_REQUEST_BYTES, self._timeout)
+        async with self._limiter.slot(client_address(scope, self._address_of)):
+            paths = await requested_paths(body)
+            snapshot = await in_thread(files.snapshot, self._pool)
+            sending = send_bundle(snapshot, files.tree, paths, send, self._pool)
+            try:
+                await race(sending, body.wait_for_disconnect())
+            except UnreadableError as error:
+                raise files.unreadable(error) from None
 
     def _files_of(self, name: str) -> CommittedFiles:
         """Return the files of a module, cached until its settings change; `HttpError` 404."""

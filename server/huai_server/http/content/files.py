@@ -14,6 +14,7 @@ from typing import NamedTuple
 from huai_native._native import open_regular
 from huai_schema.entries import File
 from huai_schema.errors import FormatError, HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, parent, rel_path, show
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.newest import Newest
@@ -79,10 +80,30 @@ class CommittedFiles:
         try:
             committed = self._newest.find(path)
         except HuaiError as error:
-            # The message holds paths of this machine, so only the log gets it.
-            _log.warning("%s: %s", self._name, error.message)
-            raise _unreadable_error("the module's metadata cannot be read") from None
+            raise self.unreadable(error) from None
         return committed and committed.file
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest commit, for files of any size; raises `HttpError`."""
+        if self._content.large_only:
+            raise HttpError(404, "the module serves large files only")
+        try:
+            snapshot = self._newest.snapshot()
+        except HuaiError as error:
+            raise self.unreadable(error) from None
+        if snapshot is None:
+            raise HttpError(404, "this module has no commit yet")
+        return snapshot
+
+    @property
+    def tree(self) -> bytes:
+        """The folder with the files."""
+        return self._content.tree
+
+    def unreadable(self, error: HuaiError) -> HttpError:
+        """Log an error, whose message has paths of this machine; return the one for clients."""
+        _log.warning("%s: %s", self._name, error.message)
+        return _unreadable_error("the module's metadata cannot be read")
 
     def _is_open(self, entry: File) -> bool:
         """Return True for a file with a block index that all users may read."""

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blake3::Hasher;
-use huai_sys::attributes::{Attributes, Of};
+use huai_sys::attributes::{Attributes, Of, time_of};
 use huai_sys::call::{self, Outcome, Status, Time};
 use huai_sys::change;
 use huai_sys::error::Errno;
@@ -13,6 +13,7 @@ use huai_sys::stop::Stop;
 
 use super::targets::Targets;
 use crate::hashing::hash::{Blake3Digest, Reader};
+use crate::stage::verify::VerifyRequest;
 
 /// The unit of `Status::blocks`, in bytes.
 const SECTOR: u64 = 512;
@@ -86,10 +87,23 @@ pub(crate) struct Source<'a> {
     pub(crate) status: Status,
 }
 
-impl New<'_> {
+impl<'a> New<'a> {
+    /// Make the requested file, of a source that is read.
+    pub(crate) fn of(asked: &'a VerifyRequest) -> Self {
+        let file = &asked.wanted;
+        Self {
+            path: &file.path,
+            mtime: time_of(file.mtime),
+            mode: file.mode,
+            digest: file.digest,
+            sure: false,
+            attributes: asked.attributes,
+        }
+    }
+
     /// Set owner and mode; false if publishing has to set them.  An error here would occur
     /// there as well, and is reported there.
-    fn finish(&self, target: BorrowedFd<'_>) -> bool {
+    pub(crate) fn finish(&self, target: BorrowedFd<'_>) -> bool {
         let Some(attributes) = self.attributes.filter(Attributes::may_finish) else {
             return false;
         };

@@ -13,7 +13,9 @@ mod rows;
 mod source;
 mod targets;
 
+pub(super) use content::New;
 pub use content::Way;
 pub use reuse::{Reuse, Twin, copy_twins};
 pub use rows::{Area, Ways};
 pub use source::{Copies, CopyArrival, Limits, Origin};
+pub(super) use targets::Targets;

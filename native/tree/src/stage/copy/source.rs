@@ -9,7 +9,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
 use huai_format::path::split;
-use huai_sys::attributes::time_of;
 use huai_sys::call::{self, FileType, Status};
 use huai_sys::error::{Errno, Error, Result, is_shortage};
 use huai_sys::handle::{LastDirectory, Root};
@@ -128,7 +127,7 @@ impl Origin {
         }
         let may_be = fits(&status, file);
         if may_be && file.size == 0 {
-            return copier.make(&as_wanted(request), None).map(arrival);
+            return copier.make(&New::of(request), None).map(arrival);
         }
         if !may_be && newer.is_none_or(|most| status.size > most) {
             return Ok(CopyArrival::Mismatch);
@@ -143,7 +142,7 @@ impl Origin {
             status: opened,
         };
         if may_be {
-            match copier.make(&as_wanted(request), Some(&from)) {
+            match copier.make(&New::of(request), Some(&from)) {
                 Err(Fault::Other) if newer.is_some() => {}
                 made => return made.map(arrival),
             }
@@ -166,18 +165,6 @@ fn arrival(made: CopiedFile) -> CopyArrival {
         CopyArrival::Finished
     } else {
         CopyArrival::Arrived
-    }
-}
-
-fn as_wanted(request: &VerifyRequest) -> New<'_> {
-    let file = &request.wanted;
-    New {
-        path: &file.path,
-        mtime: time_of(file.mtime),
-        mode: file.mode,
-        digest: file.digest,
-        sure: false,
-        attributes: request.attributes,
     }
 }
 
