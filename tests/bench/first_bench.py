@@ -2,12 +2,15 @@
 
 Files of this machine, of at most 64 KiB; a tree that is mostly directories; and a single directory,
 both of a size that follows `--entries`: 3,000,000 make them as large as real mirrors have them.
+Then a first sync of files of 10 bytes to 3 kB, a fifteenth as many directories, in bundles from
+`serve`, compared with the same rsync.
+
 Every round makes a fresh copy and deletes none: a large tree that was just deleted makes ext4 slow
 for seconds.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tests.bench import trees
 from tests.bench.figures import Figure, Goal
@@ -18,6 +21,7 @@ from tests.bench.stand import Stand
 _DIRECTORIES, _ENTRIES, _CROWD = 0.1, 0.27, 1 / 3
 """Shares of `--entries`."""
 _CROWD_BYTES = 32
+_FILES_OF_DIRECTORY = 15
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -36,13 +40,26 @@ def figures(stand: Stand) -> Iterator[Figure]:
             (crowd, _CROWD_BYTES),
         ),
     ):
-        yield from _first(stand, module, f"first sync of {title}", maker, *arguments)
+        client, daemon = stand.first_client(module, maker, *arguments)
+        goal = (1.0, "as fast") if stand.line else (1.1, "1.1 times")
+        contents = daemon, daemon
+        yield from _first(stand, module, title, client, contents, Goal(*goal, ratio=True))
+    folders = max(1, stand.entries // _FILES_OF_DIRECTORY)
+    client, daemon = stand.first_client(
+        "first-bundles", trees.make_small_files, stand.entries, folders, served=True
+    )
+    title = f"{stand.entries:,} files in {folders:,} directories by bundles"
+    bundles = f"http://127.0.0.1:{stand.port}/content/first-bundles/"
+    goal = (0.8, "0.8 times") if stand.line else (0.5, "half")
+    contents = bundles, daemon
+    yield from _first(stand, "first-bundles", title, client, contents, Goal(*goal, ratio=True))
 
 
 def _first(
-    stand: Stand, module: str, title: str, maker: Callable[..., object], *arguments: float
+    stand: Stand, module: str, title: str, client: Program, contents: tuple[str, str], goal: Goal
 ) -> Iterator[Figure]:
-    client, daemon = stand.first_client(module, maker, *arguments)
+    """Measure ours from the first URL of `contents`, rsync from the second."""
+    content, daemon = contents
     numbers = {"huai": 0, "rsync": 0}
 
     def fresh(name: str) -> str:
@@ -53,21 +70,21 @@ def _first(
 
     samples = take_turns(
         {
-            "huai": lambda: spend(_sync(stand, client, module, daemon, fresh("huai"))),
+            "huai": lambda: spend(_sync(stand, client, module, content, fresh("huai"))),
             "rsync": lambda: spend(["rsync", "-aH", f"{daemon}/", fresh("rsync")]),
         },
         stand.rounds,
         stand.rest,
     )
     ours, theirs, peer = samples["huai"], samples["rsync"], "rsync -aH"
-    goal = Goal(1.0, "as fast", ratio=True) if stand.line else Goal(1.1, "1.1 times", ratio=True)
+    title = f"first sync of {title}"
     yield Figure(title, wall(ours), "s", peer, wall(theirs), goal)
     yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
     yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))
 
 
-def _sync(stand: Stand, client: Program, module: str, daemon: str, dest: str) -> list[str]:
+def _sync(stand: Stand, client: Program, module: str, content: str, dest: str) -> list[str]:
     """The command that fills `dest`."""
     name, url = os.path.basename(dest), f"http://127.0.0.1:{stand.port}"
-    client.run(*("add", name, url, dest, "--upstream-name", module, "--content-url", daemon))
+    client.run(*("add", name, url, dest, "--upstream-name", module, "--content-url", content))
     return client.command("sync", name, "--quiet")

@@ -147,12 +147,16 @@ class Stand:
         return client
 
     def first_client(
-        self, module: str, maker: Callable[..., object], *arguments: object
+        self, module: str, maker: Callable[..., object], *arguments: object, served: bool = False
     ) -> tuple[Program, str]:
-        """A downstream without modules, and the daemon's URL of `module`, which `maker` makes."""
+        """A downstream without modules, and the daemon's URL of `module`, which `maker` makes.
+
+        `served`: `huai-server serve` has its content too.
+        """
         tree = self.folder / module
         self.make(maker, tree, *arguments)
-        self.server.run("add", module, tree, "--digest", "now")
+        content = ("--serve-content",) if served else ()
+        self.server.run("add", module, tree, "--digest", "now", *content)
         self.commit(module)
         return Program("huai-client", self.folder / "first"), self.rsync_daemon(module, tree)
 

@@ -66,6 +66,20 @@ def make_directories(root: Path, directories: int, entries: int) -> None:
         (paths[number % directories] / f"f{number}").write_text(str(number))
 
 
+def make_small_files(root: Path, files: int, directories: int) -> None:
+    """Make `root` with so many files of 10 bytes to 3 kB in so many directories, two deep."""
+    rng = random.Random(1)
+    tops = [root / f"{number:03}" for number in range(min(200, directories))]
+    paths = tops + [tops[each % len(tops)] / f"d{each}" for each in range(len(tops), directories)]
+    for path in paths:
+        path.mkdir(parents=True)
+    for number in range(files):
+        path = paths[number % directories] / f"file-{number}"
+        path.write_bytes(rng.randbytes(rng.randrange(10, 3001)))
+        time = _EPOCH + rng.randrange(_YEARS)
+        os.utime(path, ns=(time, time))
+
+
 def make_crowd(root: Path, files: int, size: int = 1) -> None:
     """Make `root` with so many files of so many bytes in one directory."""
     crowd = root / "crowd"
