@@ -87,9 +87,9 @@ def command(
 ) -> None:
     """Add module NAME of the upstream at URL, to be mirrored to DEST.
 
-    URL is a huai server's base address, any git URL of a metadata repository, or, of an upstream
-    that does not run huai, rsync://HOST/MODULE. DEST may hold a
-    tree that rsync made: it is adopted, and only what really differs is fetched.
+    URL is a huai server's base address, any git URL of a metadata repository, or rsync://HOST/MODULE
+    of an upstream that does not run huai. DEST may hold a tree that rsync made: it is adopted, and
+    only what really differs is fetched.
     """
     module = Module(
         url=(url, *other_urls) if other_urls else url,
