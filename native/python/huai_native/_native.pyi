@@ -3,14 +3,14 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 _Problem: TypeAlias = tuple[bytes, int]
-"""A name (empty: the directory itself) and a reason."""
+"""A name, empty for the directory itself, and a reason."""
 _Unreadable: TypeAlias = tuple[bytes, int]
-"""Path and reason."""
+"""A path and a reason."""
 _Directory: TypeAlias = tuple[
     bytes, bytes, bytes, bytes, bool, int, list[_Problem], int, int, int, int
 ]
-"""Path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device, inode,
-file system."""
+"""The path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device,
+inode and file system."""
 
 _Kind: TypeAlias = Literal["blob", "tree", "commit"]
 
@@ -21,7 +21,7 @@ class _Reader(Protocol):
     def read(self, oid: bytes, kind: _Kind, /) -> bytes: ...
 
 _Snapshot: TypeAlias = tuple[_Reader, bytes, int]
-"""Where its objects are, the id of its root's tree, how many entries it may have."""
+"""A reader of its objects, the id of its root tree, and the most entries it may have."""
 _Batch: TypeAlias = tuple[bytes, bytes, tuple[bytes, ...]]
 """See huai_schema.codec.columns."""
 
@@ -33,7 +33,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 @final
 class Candidates:
-    """What may have to change in a tree: a row for each path, as it is, should be, and was."""
+    """A table of the paths that may have to change, with their local, wanted and former entries."""
 
     def __new__(
         cls,
@@ -43,91 +43,91 @@ class Candidates:
         modes: tuple[type[int], type[int]],
         names: tuple[Callable[[int], bytes], Callable[[int], bytes]] | None,
     ) -> Candidates:
-        """The classes of what it gives: candidates, files, directories, symlinks, removals.
+        """Create an empty table that builds values of these classes.
 
-        `modes`: that of reduced ones, that of kept ones.  `names` give those of users and groups.
+        `entries` are the classes of files, directories and symlinks; `modes` those of reduced and
+        of kept modes.  `names` return the names of a user and of a group.
         """
 
     def add(
         self,
         places: Sequence[tuple[bytes, _AnyEntry | None, Sequence[_AnyEntry]]],
     ) -> None:
-        """Add paths to look at: what is wanted there, and what was."""
+        """Add paths with their wanted entry and their former ones."""
 
     def compare(
         self, old: _Snapshot, new: _Snapshot, selection: tuple[Filter, _Modes]
     ) -> list[tuple[bytes, bytes]] | None:
-        """Add all paths in which two snapshots differ; the moved directories.
+        """Add all paths in which two snapshots differ; returns the moved directories.
 
-        None, and nothing is added: the filter treats one of them differently at its two places.
+        Returns None and adds nothing if the filter treats a moved directory differently at its new
+        path.
         """
 
     def merge(self) -> None:
-        """Bring the rows of each path together, in tree order; what is wanted last counts."""
+        """Merge the rows of each path, in tree order; the last wanted entry counts."""
 
     def wanted(self, path: bytes) -> tuple[bool, Any]:
-        """Whether a path is among them, and what is wanted there; after `merge`."""
+        """Return True if the table has a path, and its wanted entry; valid after `merge`."""
 
     def has_below(self, path: bytes) -> bool:
-        """Whether anything below a directory is among them; after `merge`."""
+        """Return True if the table has a path below a directory; valid after `merge`."""
 
     def vacate(self, paths: Sequence[bytes]) -> None:
-        """Say that nothing will stand at these paths; after `merge`."""
+        """Mark these paths as free once the plan is carried out; valid after `merge`."""
 
     def parents(self) -> list[bytes]:
-        """The directories that their names are in, each once."""
+        """Return the parent directories of all paths, each once."""
 
     def extend(self, candidates: Iterable[tuple[Any, ...]]) -> None:
-        """Add candidates of which all is known."""
+        """Add candidates that are complete."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int) -> Any: ...
     def unhashed(self) -> int:
-        """How many files there are of which only the content can tell if it is the wanted one.
-
-        To be asked once all is looked at.
-        """
+        """Return the number of files that only a digest can compare; valid after `Tree.survey`."""
 
     def set_digest(self, place: int, digest: bytes) -> None:
-        """Say what the digest of the content at `place` is."""
+        """Set the digest of the content at `place`."""
 
     def having(self, paths: AbstractSet[bytes]) -> list[bytes]:
-        """Those of `paths` that it has."""
+        """Return the paths of `paths` that the table has."""
 
     def expected_directories(self) -> list[bytes]:
-        """Directories that were there, and that it shows to be missing, or perhaps missing."""
+        """Return the former directories that are, or may be, missing."""
 
     def linked(self) -> list[bytes]: ...
     def leaders(self) -> list[bytes]:
-        """The leaders of all hardlinks that are wanted."""
+        """Return the leaders of all wanted hardlinks."""
 
     def replaced(self) -> list[bytes]:
-        """The files that share their inode, lead their group and get another one."""
+        """Return the leaders of hardlink groups that get another inode."""
 
     def shared(self) -> list[Any]:
-        """The candidates with a file that shares its inode."""
+        """Return the candidates whose file shares its inode."""
 
     def part(self, paths: AbstractSet[bytes]) -> None:
-        """Say that the files at `paths` need an inode of their own."""
+        """Mark the files at `paths` as needing a separate inode."""
 
     def symlinks(self) -> list[Any]:
-        """The candidates that want a symlink."""
+        """Return the candidates whose wanted entry is a symlink."""
 
     def files(self, sizes: AbstractSet[int]) -> list[tuple[Any, bytes | None, bool]]:
-        """The candidates with a file of one of these sizes.
+        """Return the candidates with a file of one of these sizes.
 
-        With its digest, as far as that is known, and whether it has the wanted content.
+        Each comes with its digest, None if it is unknown, and True if its content is the wanted
+        one.
         """
 
     def unequal(self) -> tuple[int, int]:
-        """At how many paths nothing stands, and at how many nothing should."""
+        """Return the numbers of paths that have no entry, and that should have none."""
 
     def plan(self) -> Plan:
-        """What has to be done about them."""
+        """Return the operations that give each path its wanted entry."""
 
 @final
 class Plan(Sequence[tuple[Any, bool]]):
-    """Operations; and those of which the stage is asked for: path, and whether it is a symlink."""
+    """The operations of a plan; as a sequence, the paths to stage, with True for a symlink."""
 
     @overload
     def __getitem__(self, place: int) -> tuple[Any, bool]: ...
@@ -136,11 +136,11 @@ class Plan(Sequence[tuple[Any, bool]]):
     def __len__(self) -> int: ...
     @property
     def clear(self) -> Rows[Any]:
-        """Removals that make way for an entry of another type, deepest first."""
+        """The removals that make way for an entry of another type, deepest first."""
 
     @property
     def make(self) -> Rows[Any]:
-        """The paths of directories to make, parents first."""
+        """The paths of new directories, parents first."""
 
     @property
     def removals(self) -> Rows[Any]:
@@ -148,19 +148,19 @@ class Plan(Sequence[tuple[Any, bool]]):
 
     @property
     def directories(self) -> Rows[Any]:
-        """Directories that get their final attributes, deepest first."""
+        """The directories that get their final attributes, deepest first."""
 
     def in_stages(
         self, count: int, stages: bytes
     ) -> list[tuple[Rows[Any], Rows[Any], Rows[Any], Rows[Any]]]:
-        """Fetches, hardlinks, symlinks, attributes of each stage.
+        """Return the fetches, hardlinks, symlinks and attribute changes of each stage.
 
-        `stages` has the number of each that is asked for, in one byte.
+        `stages` has one byte for each item of this sequence: the number of its stage.
         """
 
 @final
 class Rows(Sequence[_T_co]):
-    """Some of the candidates, as entries, paths or removals that are made when asked for."""
+    """Candidates of a table as entries, paths or removals, which are built when accessed."""
 
     @overload
     def __getitem__(self, place: int) -> _T_co: ...
@@ -168,104 +168,104 @@ class Rows(Sequence[_T_co]):
     def __getitem__(self, place: slice) -> Rows[_T_co]: ...
     def __len__(self) -> int: ...
     def joined(self, others: Sequence[Rows[_T_co]]) -> Rows[_T_co] | None:
-        """These and the `others` behind them; None: they are not of one table."""
+        """Return these rows followed by `others`; None if they are not from one table."""
 
     def paths(self) -> list[bytes]:
-        """The path of each."""
+        """Return the path of each row."""
 
     def sizes(self) -> list[int]:
-        """The size of each, of files."""
+        """Return the size of each row; only for files."""
 
     def digests(self) -> list[bytes | None]:
-        """The digest of each, of files; None: it is not known."""
+        """Return the digest of each row, None if it is unknown; only for files."""
 
     def pick(self, places: Sequence[int]) -> Rows[_T_co]:
-        """Those at `places`, in that order."""
+        """Return the rows at `places`, in that order."""
 
     def parents(self) -> list[bytes]:
-        """The directories that their names are in, each once."""
+        """Return the parent directories of all paths, each once."""
 
     def reduced(self) -> list[_T_co]:
-        """Those whose mode is a safer one than what the metadata state."""
+        """Return the entries whose mode was reduced from the one in the metadata."""
 
 @final
 class Renames:
-    """Where paths are before directories are moved, all at once."""
+    """A map from paths after directories are moved, all at once, to the paths before."""
 
     def __new__(cls, moves: Sequence[tuple[bytes, bytes]]) -> Renames:
-        """Of moves from old to new path, of which none is inside of another."""
+        """Map moves from an old to a new path, none of which is inside another."""
 
     def before(self, path: bytes) -> bytes | None:
-        """The path at which now is what will be at `path`; None: nothing will be there."""
+        """Return the present path of what will be at `path`; None if nothing will be there."""
 
     def arrives(self, path: bytes) -> bool:
-        """Whether `path` will be in a directory that moves."""
+        """Return True if `path` will be in a moved directory."""
 
 @final
 class Comparison:
-    """Two snapshots that are being compared.
+    """A comparison of two snapshots.
 
-    Exceptions of the readers come through unchanged.
+    Exceptions of the readers are passed on unchanged.
     """
 
     def __new__(cls, old: _Snapshot, new: _Snapshot) -> Comparison: ...
     def batch(self, most: int) -> _Batch | None:
-        """The next differences, about so many; None if there are no more."""
+        """Return about `most` further differences; None if there are no more."""
 
 def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
-    """Refuse a snapshot with a hardlink group that is not whole."""
+    """Raise `FormatError` for a snapshot with an incomplete hardlink group."""
 
 def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
-    """How many entries were added, removed, changed, and came along below a moved directory."""
+    """Return the numbers of entries added, removed, changed, and moved with their directory."""
 
 @final
 class BlockIndex:
-    """What proves each block of a large file (FORMAT.md, "Block indices")."""
+    """The block index of a large file, which proves each block (FORMAT.md, "Block indices")."""
 
     @staticmethod
     def decode(data: bytes, size: int, digest: bytes) -> BlockIndex:
-        """Of the file of `size` bytes with this digest; `FormatError` if it is of another."""
+        """Decode the index of the file with this size and digest; `FormatError` for any other."""
 
     @staticmethod
     def of_file(handle: int, block: int, threads: int) -> BlockIndex | None:
-        """Of an open file, in blocks of `block` bytes; None: it is too small, or was changed."""
+        """Index an open file by blocks of `block` bytes; None if it is too small or was changed."""
 
     @staticmethod
     def length(size: int) -> int:
-        """How many bytes the index of a file of `size` bytes has."""
+        """Return the number of bytes of the index of a file of `size` bytes."""
 
     def places(self, older: BlockIndex | None) -> BlockPlaces:
-        """Where each block comes from, if a file of `older` is here."""
+        """Return the source of each block, given a local file with the index `older`."""
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
 
     @property
     def block_size(self) -> int:
-        """Bytes of each block but the last."""
+        """The size in bytes of each block but the last."""
 
     def digest(self) -> bytes:
-        """The digest of the file."""
+        """Return the digest of the file."""
 
     def encode(self) -> bytes:
-        """The bytes that spell it."""
+        """Return the encoded index."""
 
     def wrong_ranges(
         self, handle: int, ranges: list[tuple[int, int]], threads: int
     ) -> list[tuple[int, int]]:
-        """Those of `ranges` of an open file that are not what this says, as whole blocks."""
+        """Return the blocks in `ranges` of an open file that do not match the index."""
 
 @final
 class BlockPlaces:
-    """Where each block of one file comes from, as far as the indices tell."""
+    """The sources of the blocks of one file, as far as its indices show them."""
 
     @property
     def unknown(self) -> int:
-        """Bytes of the blocks that do not stand in the older version."""
+        """The bytes in blocks that the older version does not have."""
 
     def changed_ranges(self) -> list[tuple[int, int]]:
-        """Begin and end of all blocks that are not at their place in the older version."""
+        """Return begin and end of the ranges that differ from the older version, place by place."""
 
     def assemble(
         self,
@@ -274,23 +274,23 @@ class BlockPlaces:
         threads: int,
         hear: Callable[[int], bool],
     ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
-        """Fill the empty file that is open as `target` with what is here of this one.
+        """Fill the empty open file `target` with the blocks that local files have.
 
-        `sources`: the older version, where blocks at their place are taken unread and all others
-        are proved; one that an interrupted run left; whether those at their place are copied where
-        they cannot be shared: else the file is a patch.  `hear` is told how many bytes are done,
-        and ends it by saying false: an `OSError`.
+        `sources`: the older version, whose blocks are used unread at the same place and proved
+        anywhere else; the file of an interrupted run; and True to copy blocks at the same place
+        that cannot be shared, False to make the file a patch.  `hear` gets the number of bytes
+        done; if it returns False, the call ends with an `OSError`.
 
-        Begin and end of what is missing; bytes that stood at their place, elsewhere, and that are
-        zeros; whether the new file shares the blocks of the old one.
+        Returns begin and end of the missing ranges; the bytes found at the same place, found
+        elsewhere, and zero; and True if the new file shares blocks with the old one.
         """
 
 @final
 class Pace:
-    """How fast, and until when, content may be read, from when it was made."""
+    """A limit on the rate and the duration of reading, which begins when it is created."""
 
     def __new__(cls, rate: int, seconds: float | None) -> Pace:
-        """`rate` bytes a second on average, 0: as fast as it goes; None: without an end."""
+        """Limit reading to `rate` bytes a second on average (0: no limit) and to `seconds`."""
 
     def is_over(self) -> bool: ...
 
@@ -300,102 +300,102 @@ class Undigested:
 
     files: int
     size: int
-    """How many they are, and bytes of their content."""
+    """The number of files, and the bytes of their content."""
     last: tuple[int, bytes] | None
-    """The mtime and the path of the last one that was kept."""
+    """The mtime and the path of the last file that was kept."""
 
     def __new__(cls, lent: _Snapshot, most: int, before: tuple[int, bytes] | None) -> Undigested:
-        """Keeps the `most` newest of those that come after the one `before`, an earlier `last`."""
+        """Keep the `most` newest files that follow `before`, the `last` of an earlier object."""
 
     def lists(self, files: int, size: int) -> list[bytes]:
-        """Their paths, each ended by NUL; a list has at most so many, of so much content."""
+        """Return lists of paths, each ended by NUL, of at most `files` files and `size` bytes."""
 
 @final
 class FoundDigests:
-    """Files with digests that were found out after they were committed."""
+    """Digests that were computed after their files were committed."""
 
     def __new__(cls) -> FoundDigests: ...
     def __len__(self) -> int: ...
     def write(self, past: _Snapshot, writer: _Writer | None) -> bytes:
-        """Write the objects of a snapshot with those that it lacks; the id of its root's tree.
+        """Write a snapshot's objects with its missing digests; returns the id of its root tree.
 
-        A digest counts as long as all else that a line says of its file is the same; a hardlink
-        has that of its leader.
+        A digest is used if all other fields of its file are unchanged; a hardlink has its leader's.
         """
 
 _Digested: TypeAlias = tuple[bytes, int, int, bytes]
-"""Path, size, mtime, digest."""
+"""A path, size, mtime and digest."""
 
 @final
 class DigestedBatch:
-    """Some files with digests."""
+    """A batch of files with digests."""
 
     def __new__(cls, rows: Sequence[_Digested]) -> DigestedBatch: ...
     def __len__(self) -> int: ...
     def size(self, count: int) -> int:
-        """Bytes of the first `count` of them together."""
+        """Return the total bytes of the first `count` files."""
 
     def file(self, number: int) -> tuple[bytes, int]:
-        """The path and the size of one of them."""
+        """Return the path and the size of a file."""
 
 @final
 class Digested:
-    """The files of a snapshot that have digests, in tree order; a hardlink group's first names."""
+    """The files of a snapshot with digests, in tree order; of a hardlink group the first name."""
 
     def __new__(cls, lent: _Snapshot, after: bytes | None) -> Digested:
-        """`after`: only those that come after this path; it need not be there."""
+        """Begin after the path `after`, which may be missing."""
 
     def batch(self, files: int, size: int) -> DigestedBatch:
-        """The next ones, at most so many, and none after so many bytes; empty at the end."""
+        """Return at most `files` further files, until `size` bytes are reached, or none."""
 
 @final
 class Scrub:
-    """Reads files below one root, to compare them with their digests."""
+    """A reader of the files below one root that compares them with their digests."""
 
     def __new__(cls, root: bytes) -> Scrub: ...
     def identity(self, path: bytes) -> tuple[int, int] | None:
-        """Inode and ctime of what is there; None: nothing is.  Raises `OSError`."""
+        """Return inode and ctime of an entry, None if it is missing; raises `OSError`."""
 
     def read(
         self, batch: DigestedBatch, pace: Pace
     ) -> tuple[int, list[tuple[*_Digested, tuple[bytes, int, int] | None, int]]]:
-        """How many were read before the time was over, and those that are not as they should be.
+        """Return the number of files read before `pace` was over, and the files that differ.
 
-        Of each: what was expected; the digest that it has, its inode and its ctime, if it has the
-        size and the time that were expected; or an errno, 0: it has not, or is gone.
+        Each has what was expected; then digest, inode and ctime if size and time are as expected,
+        else None; and an errno, 0 if size or time differ or the file is gone.
         """
 
 @final
 class ChangeList:
-    """What lists of changed paths name of one module."""
+    """The paths of one module that lists of changes name."""
 
     def __new__(cls, root: bytes) -> ChangeList:
-        """`root`: the module's tree, as absolute paths in lists name it."""
+        """Create an empty list; absolute paths in sources begin with `root`."""
 
     def begin(self, spelling: str) -> None:
-        """A source comes: `auto`, `lines`, `nul`, `itemized` or `names`."""
+        """Begin a source in the format `auto`, `lines`, `nul`, `itemized` or `names`."""
 
     def feed(self, data: bytes) -> None:
-        """The next bytes of it; from the first is seen what ends a path."""
+        """Parse further bytes of the source; the first ones show how paths end."""
 
     def end(self) -> None:
-        """That was all of it."""
+        """End the source."""
 
     def remarks(self) -> tuple[int, list[tuple[bytes, bool]], bool]:
-        """How many lines name no path of the module; the first of them; whether a log is cut.
+        """Return the number of lines without a path of the module, and the first of them.
 
-        With a line comes whether it leads out of the module; else no file can have that name.
+        Each line has True if it is outside the module, False if no file can have that name.  The
+        last value is True for a log that is cut.
         """
 
     def close(self) -> int:
-        """How many paths were named; no source can follow."""
+        """Return the number of named paths; no source can follow."""
 
 @final
 class Entries:
     """The entries of one listing, with the directory itself if it has attributes.
 
-    With `selected`: those that it mirrors, of a directory that it mirrors; a hardlink whose leader
-    is left out becomes a file of its own.
+    With `selected`, only entries that this filter mirrors; a hardlink whose leader is left out
+    becomes a separate file.
     """
 
     def __new__(
@@ -407,107 +407,107 @@ class Entries:
         selected: Filter | None = None,
     ) -> Entries: ...
     def batch(self, most: int) -> _Batch | None:
-        """The next entries, about so many; None if there are no more."""
+        """Return about `most` further entries; None if there are no more."""
 
 @final
 class EntryLimit:
-    """What one look at a snapshot may cost: so many entries, and bytes in proportion."""
+    """A limit on the entries, and in proportion the bytes, that one use of a snapshot may read."""
 
     def __new__(cls, limit: int) -> EntryLimit: ...
 
 _Exported: TypeAlias = tuple[Sequence[bytes], int]
-"""Paths of files that are left out, and the seconds that their directories show as their time."""
+"""The paths of files to leave out, and the mtime in seconds to show for their directories."""
 
 @final
 class FileList:
-    """A file list of Fedora's mirrors: what `create-filelist` of quick-fedora-mirror writes.
+    """A file list of Fedora's mirrors, as `create-filelist` of quick-fedora-mirror writes it.
 
-    Without the directories that the files which are left out stand in.
+    The directories of files that are left out are left out too.
     """
 
     def __new__(cls, lent: _Snapshot, own: _Exported, endings: Sequence[bytes] | None) -> FileList:
-        """With times, types and sizes; or only paths that have one of `endings` (none: all)."""
+        """List times, types and sizes; with `endings` only the paths with one of them, or all."""
 
     def part(self) -> bytes | None:
-        """The next lines; None if there are no more."""
+        """Return further lines; None if there are no more."""
 
     @property
     def left_out(self) -> int:
-        """How many names no line could hold so far; a directory counts once."""
+        """The number of names so far that no line can hold; a directory counts once."""
 
 @final
 class Ls:
-    """What `ls -lR` says, in the C locale and in UTC."""
+    """The output of `ls -lR`, in the C locale and in UTC."""
 
     def __new__(cls, lent: _Snapshot, own: _Exported) -> Ls: ...
     def part(self) -> bytes | None:
-        """The next lines; None if there are no more."""
+        """Return further lines; None if there are no more."""
 
 @final
 class Filter:
-    """rsync's filter rules: the first of a side that matches decides about a path."""
+    """A list of rsync's filter rules; the first matching rule of a side decides about a path."""
 
     def __new__(cls, rules: Sequence[tuple[bytes, bool, bool, bool, bool]]) -> Filter:
-        """Of each: its pattern, whether it includes, is of the sender, of the receiver, negated."""
+        """Create a filter; a rule is a pattern, then flags: include, sender, receiver, negated."""
 
     def reaches(self, path: bytes, *, directory: bool) -> bool:
-        """Whether `path` and all directories above it are mirrored."""
+        """Return True if `path` and all directories above it are mirrored."""
 
     def protects(self, path: bytes, *, directory: bool) -> bool:
-        """Whether `path` is kept from deletion."""
+        """Return True if `path` is protected from deletion."""
 
     def why(self, path: bytes, *, directory: bool) -> tuple[int, bytes] | None:
-        """The place of the rule that decides about `path`, and what it matched."""
+        """Return the place of the rule that decides about `path`, and the path that it matched."""
 
     def is_alike_below(self, one: bytes, other: bytes) -> bool:
-        """Whether it decides alike below two directories, whatever they hold."""
+        """Return True if it decides alike below two directories, whatever they contain."""
 
 _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
-"""Path, attributes, leaves, digests."""
+"""A path, attributes, leaves and digests."""
 
 @final
 class ImageBuilder:
-    """Builds an EROFS image from listings in tree order, the root first."""
+    """A builder of an EROFS image from listings in tree order, the root first."""
 
     def __new__(cls, path: bytes, pair: Callable[[bytes, bytes], tuple[int, int]]) -> ImageBuilder:
-        """Into the empty file at `path`; `pair` knows the numbers of a user and a group.
+        """Build into the empty file at `path`; `pair` returns the numbers of a user and a group.
 
-        Exceptions of `pair` come through unchanged; what the disk refuses is an `OSError`.
+        Exceptions of `pair` are passed on unchanged; an error of the disk is an `OSError`.
         """
 
     @property
     def entries(self) -> int:
-        """How many paths were placed so far."""
+        """The number of paths placed so far."""
 
     def count_links(self, path: bytes, leaves: bytes) -> None:
-        """Count the names of the hardlink groups of a directory: of all, before the first `add`."""
+        """Count the hardlinks of a directory; needed for all directories before the first `add`."""
 
     def add(self, path: bytes, attributes: bytes, leaves: bytes) -> None:
-        """The next directory; a hardlink to no file is a `FormatError`."""
+        """Add the next directory; `FormatError` for a hardlink to a missing file."""
 
     def finish(self, uuid: bytes) -> int | None:
-        """Complete the image; its number of blocks, None if it would be larger than 16 TiB."""
+        """Complete the image; returns its number of blocks, None if it exceeds 16 TiB."""
 
     def close(self) -> None:
-        """Let go of the file, whatever has become of it."""
+        """Close the file, whether it is complete or not."""
 
 @final
 class Layout:
     """The git objects of a module, made of its directories in tree order.
 
-    Objects leave as soon as they are complete.  Exceptions of the writer come through unchanged;
-    without a writer only ids are found.
+    Objects are written as soon as they are complete.  Exceptions of the writer are passed on
+    unchanged; without a writer only ids are computed.
     """
 
     def __new__(cls, writer: _Writer | None) -> Layout: ...
     def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
-        """The next directory: `FormatError` if it is not the next one in tree order.
+        """Add the next directory; `FormatError` if it is not the next one in tree order.
 
-        Without attributes: more leaves of the last one.
+        Without attributes these are more leaves of the last directory.
         """
 
     def finish(self) -> bytes:
-        """The id of the root's tree; `FormatError` if there is no root."""
+        """Return the id of the root tree; `FormatError` without a root."""
 
 class _BinaryFile(Protocol):
     def read(self, count: int, /) -> bytes: ...
@@ -519,7 +519,7 @@ class EntryList:
     """The entries of a list that another program made, in any order."""
 
     def __new__(cls, store: _BinaryFile, limit: int) -> EntryList:
-        """Let entries wait in `store`, an empty file; `FormatError` for more than `limit`."""
+        """Keep entries in `store`, an empty file; `FormatError` for more than `limit`."""
 
     @property
     def skipped(self) -> int:
@@ -531,7 +531,7 @@ class EntryList:
     def write_tree(self, writer: _Writer | None) -> tuple[bytes, _Counts]:
         """Write the git tree of all entries; returns its id and the totals.
 
-        `FormatError` for a list that is no tree.
+        `FormatError` for a list that is not a tree.
         """
 
     def amend(
@@ -548,12 +548,12 @@ class RsyncList:
     """A decoder of the file list that an rsync sender sends."""
 
     def __new__(cls, protocol: int, entries: EntryList) -> RsyncList:
-        """Add what the sender lists to `entries`; it was asked for -lHDogpt and nothing else."""
+        """Add the listed entries to `entries`; the sender must run with -lHDogpt."""
 
     def feed(self, data: bytes) -> bytes:
         """Decode the next bytes from the sender; returns the bytes to send to it.
 
-        `FormatError` for bytes that are no file list.
+        `FormatError` for bytes that are not a file list.
         """
 
     @property
@@ -562,7 +562,7 @@ class RsyncList:
 
     @property
     def is_partial(self) -> bool:
-        """True if the sender could not read something that belongs into the list."""
+        """True if the sender could not read a part of its tree."""
 
     def messages(self) -> list[bytes]:
         """Return the last messages of the sender."""
@@ -577,7 +577,7 @@ def compare_file_lists(
 
 @final
 class Level(Iterator[_Listing | tuple[bytes, bytes]]):
-    """One own directory, in tree order; a subdirectory with its own tree as path and id."""
+    """An iterator over one own directory, in tree order; own subdirectories are path and id."""
 
     def __new__(cls, reader: _Reader, path: bytes, tree: bytes, limit: EntryLimit) -> Level: ...
     def __iter__(self) -> Level: ...
@@ -585,23 +585,23 @@ class Level(Iterator[_Listing | tuple[bytes, bytes]]):
 
 @final
 class Lookup:
-    """Finds what a snapshot has at a path; exceptions of the reader come through unchanged."""
+    """A lookup of paths in a snapshot; exceptions of the reader are passed on unchanged."""
 
     def __new__(cls, reader: _Reader, tree: bytes, limit: int) -> Lookup: ...
     def own_tree(self, path: bytes) -> bytes | None:
-        """The id of the tree that a directory has for itself."""
+        """Return the id of the tree of an own directory."""
 
     def leaf(self, path: bytes) -> tuple[bytes, bytes] | None:
-        """The line of a file or symlink, and its digest (empty: none)."""
+        """Return the line of a file or symlink, and its digest, empty if it is missing."""
 
     def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk:
-        """A directory and all below it, or what one of `filters` mirrors of it."""
+        """Return a directory and all below it, or the entries that one of `filters` mirrors."""
 
 @final
 class BundleReader:
-    """Reads small files of a snapshot for one response (FORMAT.md, "Bundles").
+    """A reader of small files of a snapshot for one response (FORMAT.md, "Bundles").
 
-    `paths`: each ended by NUL.  `most`: about as many bytes are in all responses of `read`.
+    `paths` are each ended by NUL.  All results of `read` have about `most` bytes together.
     """
 
     def __new__(
@@ -613,24 +613,24 @@ class BundleReader:
 def read_own_directory(
     reader: _Reader, path: bytes, tree: bytes
 ) -> tuple[dict[bytes, bytes], list[bytes | None]]:
-    """Take the git tree of a directory apart that does not stand in its parent's manifest.
+    """Decode the git tree of an own directory, which its parent's manifest does not have.
 
-    Raw names of subdirectories with trees of their own, to their ids, in byte order; and the ids of
-    what it names beside them: manifest, its digests, other pieces, their digests.
+    Returns the raw names of own subdirectories with the ids of their trees, in byte order; and the
+    ids of its manifest, the manifest's digests, other pieces, and their digests.
     """
 
 _Owners: TypeAlias = tuple[Callable[[int], bytes], Callable[[int], bytes]]
-"""Names of a user and of a group."""
+"""Functions that return the names of a user and of a group."""
 
 @final
 class Scan(Iterator[list[_Unreadable | _Directory]]):
-    """A whole tree in tree order, in batches.
+    """A scan of a whole tree in tree order, in batches.
 
-    A large directory comes in parts, which have no attributes but for the first.
+    A large directory comes in parts, of which only the first has attributes.
     A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the directory's
     time out of range, -4 a reserved name, -5 a temporary file of rsync, -6 changed while it was
     read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted.
-    A root that cannot be opened, and whatever ends the scan, is an `OSError`.
+    A root that cannot be opened, or any other end of the scan, is an `OSError`.
     """
 
     def __new__(
@@ -641,31 +641,33 @@ class Scan(Iterator[list[_Unreadable | _Directory]]):
         *,
         links: bool = False,
     ) -> Scan:
-        """`scan`: patterns, as rsync's --exclude has them, threads, and one file system.
+        """Scan `root`; `scan` has patterns as of rsync's --exclude, threads, and one file system.
 
-        `owners` give the name of a user and of a group; None: everything belongs to root.  With
-        `links` lines have their hardlink fields.
+        `owners` return names; if None, everything belongs to root.  With `links`, lines have their
+        hardlink fields.
         """
 
     def __iter__(self) -> Scan: ...
     def __next__(self) -> list[_Unreadable | _Directory]: ...
 
 _Counts: TypeAlias = tuple[int, int, int, int]
-"""Files, directories, symlinks, bytes."""
+"""The numbers of files, directories, symlinks and bytes."""
 _Hashed: TypeAlias = tuple[int, int, list[bytes]]
-"""Files that were read, bytes of them, files without a digest because of their holes."""
+"""The files read, their bytes, and the paths without a digest because of their holes."""
 _Told: TypeAlias = tuple[list[tuple[bytes, int, int]], list[tuple[int, int, list[bytes]]], _Hashed]
-"""Problems: path, reason (as `Scan` has it), and 0 if the old entry stays, 1 if it is left out, 2
-if its time is clamped.  Remarks: 0 temporary, 1 reserved, 2 not readable for others; how many; the
-first paths.  And what was read."""
+"""The problems, the remarks, and what was read.
+
+A problem has a path, a reason as of `Scan`, and 0 if the old entry stays, 1 if it is left out, 2 if
+its time is clamped.  A remark has 0 for temporary, 1 for reserved or 2 for not readable by others,
+a number of paths, and the first of them."""
 
 @final
 class TreeReader:
-    """Reads the tree of a module for a commit.
+    """A reader of the tree of a module, for a commit.
 
-    Exceptions of all that is lent come through unchanged.  What else fails is given to `explain`,
-    which returns the exception to raise: "tree" with an `OSError`, if memory or file handles are
-    short, "digests" with an `OSError`, if the table cannot be used, and "root" with a reason, or
+    Exceptions of arguments are passed on unchanged.  Any other failure is passed to `explain`,
+    which returns the exception to raise: "tree" with an `OSError` if memory or file handles are
+    short, "digests" with an `OSError` if the table cannot be used, and "root" with a reason, or
     with 0 if the root vanished.
     """
 
@@ -677,9 +679,9 @@ class TreeReader:
         digests: object | None,
         explain: Callable[[Any, Any], BaseException],
     ) -> TreeReader:
-        """`scan`: as `Scan` has it, and whether to remark what others may not read.
+        """Read `root`; `scan` is as of `Scan`, and True to remark what others may not read.
 
-        `digests`: a huai_server.commit.tree_reader.DigestOptions; None: no file has one.  A root
+        `digests` is a huai_server.commit.tree_reader.DigestOptions, or None for no digests.  A root
         that cannot be opened is an `OSError`.
         """
 
@@ -690,12 +692,14 @@ class TreeReader:
         keep_pairs: Callable[[bytes], None],
         writer: _Writer | None,
     ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes]]:
-        """Scan everything and write its objects: the id of the root's tree.
+        """Scan everything and write its objects.
 
-        `past`: the last commit, whose entries stay where something cannot be read.  `mounts`: its
-        mount points, whether those of now are entered, whether all are accepted.  `keep_pairs` gets
-        lines of the record of hardlink groups.  The others: what is in the tree, entries that no
-        snapshot holds, and the mount points of now.
+        `past` is the last commit, whose entries stay where something cannot be read.  `mounts` has
+        its mount points, True to enter the present ones, and True to accept all.  `keep_pairs` gets
+        lines of the record of hardlink groups.
+
+        Returns the id of the root tree; the totals, and the number of entries that no snapshot can
+        hold; the problems and remarks; and the present mount points.
         """
 
     def read_listed(
@@ -705,28 +709,30 @@ class TreeReader:
         check_foreign: Callable[[list[bytes]], None],
         writer: _Writer | None,
     ) -> tuple[bytes, tuple[_Counts, _Counts], _Told, bytes, tuple[int, list[bytes]]] | None:
-        """Look at what a list names, and write the objects of `past` with that.
+        """Read the paths that a list names, and write the objects of `past` with them.
 
-        `named`: the list, whether a new name of a file comes with an old one in it, and the record
-        of hardlink groups.  None: it does not, and a file has names that are not known.
-        `check_foreign` gets the directories on other file systems.  The others: what was
-        added and removed; lines of that record; how many named paths are unknown, the first ones.
+        `named` has the list, True if it names an old name of each file that gets a new one, and the
+        record of hardlink groups.  `check_foreign` gets the directories on other file systems.
+
+        Returns the id of the root tree; the totals added and removed; the problems and remarks;
+        lines of that record; and the number of unknown paths, with the first of them.  Returns None
+        if a file has names that are unknown.
         """
 
     def read_digests(
         self, changes: ChangeList, record: bytes, into: FoundDigests
     ) -> tuple[_Hashed, list[tuple[bytes, int]]]:
-        """Put the digests of what a list names into `into`; what cannot be read, and why."""
+        """Add the digests of the named files to `into`; returns paths not read, with an errno."""
 
     def keep_digests(self) -> None:
-        """Keep what `read_digests` found out for later commits."""
+        """Keep the digests of `read_digests` for later commits."""
 
 @final
 class TreeWatch:
-    """All directories of a tree, watched for changes by inotify(7).
+    """A watch on all directories of a tree, by inotify(7).
 
-    `fileno()` is readable when something happened.  After events were lost, or when the root is
-    gone, another one has to be made.  That the root was deleted is not seen.
+    `fileno()` is readable after an event.  After lost events, or if the root was moved, create
+    another watch.  A deletion of the root is not noticed.
     """
 
     def __new__(
@@ -737,116 +743,117 @@ class TreeWatch:
         one_file_system: bool,
         most: int,
     ) -> TreeWatch:
-        """`patterns` as of `Scan`.  A root that cannot be watched is an `OSError`.
+        """Watch `root`; `patterns` are as of `Scan`.
 
-        More than `most` paths that changed are taken as the whole tree.
+        More than `most` changed paths count as the whole tree.  A root that cannot be watched is an
+        `OSError`.
         """
 
     def fileno(self) -> int: ...
     def read(self) -> tuple[int, bool, bool]:
-        """How many events were there; whether some were lost; whether the root was moved."""
+        """Return the number of events, True if some were lost, and True if the root was moved."""
 
     def take(self) -> tuple[ChangeList, int] | None:
-        """The paths that changed since this was asked last, and how many; None: scan the tree.
+        """Return the paths changed since the last call, and their number; None to scan the tree.
 
-        None comes first, after too many changes, and as long as directories are not watched.
+        The result is None at first, after too many changes, and while directories are not watched.
         """
 
     def give_back(self, changes: ChangeList | None) -> None:
-        """What was taken is to be taken once more; None: the whole tree."""
+        """Return these paths again by the next `take`; None for the whole tree."""
 
     def add(self, paths: Sequence[bytes]) -> None:
-        """These are to be taken as well, with everything below."""
+        """Return these paths too by the next `take`, with everything below them."""
 
     @property
     def directories(self) -> int:
-        """How many are watched."""
+        """The number of watched directories."""
 
     @property
     def unwatched(self) -> tuple[int, bytes, int] | None:
-        """How many directories are not, the path of the first, and its errno; None: none."""
+        """The number of unwatched directories, with path and errno of the first, or None."""
 
 @final
 class Maker:
-    """Does what records (`huai_server/fallback/sparse/records.py`) say, below one directory.
+    """An executor of records (`huai_server/fallback/sparse/records.py`) below one directory.
 
-    With a folder `building` on the same file system each entry is made there and renamed to its
-    place, and directories keep their times; without one, entries are made in place and must not
-    exist.  What fails is an `OSError` with the path seen from the root.
+    With a folder `building` on the same file system each entry is created there and renamed to its
+    path, and directories keep their times.  Without one, entries are created in place and must not
+    exist.  A failure is an `OSError` with the path below the root.
     """
 
     def __new__(cls, root: bytes, building: bytes | None, *, privileged: bool) -> Maker:
-        """`privileged`: permissions do not matter to this process."""
+        """Work below `root`; `privileged` is True if this process may ignore permissions."""
 
     def apply(self, records: bytes) -> None:
-        """Do all of it in order; a signal may end it between two records."""
+        """Execute the records in order; a signal may end the call between two records."""
 
     def leave(self) -> None:
-        """The last directory that was entered gets its times back."""
+        """Restore the times of the last directory that was entered."""
 
     @property
     def unowned(self) -> int:
-        """How many entries could not be given their owner."""
+        """The number of entries whose owner could not be set."""
 
 @final
 class Blake3:
-    """BLAKE3-256 of what is handed over piece by piece."""
+    """A BLAKE3-256 hash of content in pieces."""
 
     def __new__(cls, content: bytes = b"") -> Blake3: ...
     def update(self, content: bytes) -> None: ...
     def digest(self) -> bytes:
-        """32 bytes: of all that came so far."""
+        """Return the digest of the content so far, 32 bytes."""
 
 def patch_file(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
-    """Give an open file the size of `patch`, and what that holds in `ranges`, all on the disk."""
+    """Give an open file the size of `patch` and its content in `ranges`, durably."""
 
 def reserve_patch(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
-    """Reserve the room that `patch_file` needs; the file keeps its size and content."""
+    """Reserve the space that `patch_file` needs; the file keeps its size and content."""
 
 def hash_file(handle: int, threads: int) -> bytes:
     """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""
 
 @final
 class PackWriter:
-    """Collects objects that a folder of packs does not have yet, for one pack.
+    """A writer of one pack, with the objects that a folder of packs does not have yet.
 
-    What the disk refuses is an `OSError`, an index that is damaged a `FormatError`.
+    An error of the disk is an `OSError`, a damaged index a `FormatError`.
     """
 
     def __new__(cls, folder: bytes, name: bytes, *, threads: int) -> PackWriter:
-        """`folder` is some `objects/pack`; unfinished, the pack is called `name` there."""
+        """Write to `folder`, an `objects/pack`; the unfinished pack is called `name` there."""
 
     def __len__(self) -> int:
-        """How many objects were written."""
+        """Return the number of objects written."""
 
     def write(self, kind: _Kind, data: bytes) -> bytes:
-        """Add an object unless the folder has it; its id."""
+        """Add an object unless the folder has it; returns its id."""
 
     def finish(self) -> bytes | None:
-        """Make the pack durable and visible; its name without a suffix, or None if it is empty."""
+        """Make the pack durable and visible; returns its name without a suffix, None if empty."""
 
     def abort(self) -> None:
-        """Drop everything; may be called at any time."""
+        """Discard the pack; may be called at any time."""
 
 _Pattern: TypeAlias = tuple[Sequence[bytes], bool]
-"""Components with `?` and `*`, or `**`; whether it is about symlinks only."""
+"""The components, with `?` and `*`, or `**`; and True if it matches symlinks only."""
 
 @final
 class PublishPatterns:
-    """Patterns of publish rules; none takes more than quadratic time."""
+    """The patterns of publish rules; matching takes quadratic time at most."""
 
     def __new__(cls, patterns: Sequence[_Pattern]) -> PublishPatterns: ...
     def first(self, paths: Sequence[bytes] | Sequence[_File], *, symlink: bool) -> list[int | None]:
-        """For each path the place of the first that matches; None: none does."""
+        """Return the place of the first matching pattern, or None, for each path."""
 
 _Places: TypeAlias = tuple[int, int]
-"""Where some of the rules begin and end."""
+"""The begin and the end of a range of rules."""
 
 @final
 class PublishOrder:
-    """In which stage the paths of a snapshot are published; it reads what it is asked for.
+    """The publishing order of a snapshot, which is read as far as needed.
 
-    Exceptions of the reader come through unchanged.
+    Exceptions of the reader are passed on unchanged.
     """
 
     def __new__(
@@ -860,56 +867,57 @@ class PublishOrder:
         profiles: Sequence[tuple[Sequence[Sequence[bytes]], _Places]],
         assigned: Mapping[bytes, int | None],
     ) -> PublishOrder:
-        """`lent`: a reader, the root's tree, how many entries there may be.
+        """Order the snapshot `lent` by `rules`, each with its stage.
 
-        `rules` with their stages, and of which kind they are.  `profiles`: lists of markers, and
-        rules.  `assigned`: tops, and the numbers of their profiles (None: no repository).
+        `volatile`, `stated` and `generic` are the ranges of rules of that kind.  `profiles` have
+        lists of markers and a range of rules.  `assigned` maps tops to the numbers of their
+        profiles, or to None if they are not repositories.
         """
 
     def stages(self, items: Sequence[tuple[bytes, bool]]) -> bytes:
-        """A byte for each path and whether it is a symlink."""
+        """Return the stage of each path as a byte; each comes with True for a symlink."""
 
     def placement(self, path: bytes, *, symlink: bool) -> tuple[int, int | None, int | None]:
-        """The stage; the rule that decided; the repository of that rule, or else around `path`."""
+        """Return the stage, the rule that decided, and its repository, else that around `path`."""
 
     def around(self, folder: bytes) -> list[int]:
-        """The repositories that a directory is in, outermost first."""
+        """Return the repositories around a directory, outermost first."""
 
     def found(self) -> int:
-        """How many repositories were found so far."""
+        """Return the number of repositories found so far."""
 
     def repository(self, number: int) -> tuple[bytes, int, int | None]:
-        """Its top, its profile, which list of markers is there; None: it was assigned."""
+        """Return its top, its profile, and the matching list of markers, None if assigned."""
 
     def is_directory(self, path: bytes) -> bool:
-        """Whether the snapshot has a directory there."""
+        """Return True if the snapshot has a directory at `path`."""
 
     def has_entry(self, path: bytes) -> bool:
-        """Whether it has anything there."""
+        """Return True if the snapshot has an entry at `path`."""
 
 @final
 class Packs:
-    """The packs of a repository, read by place.
+    """The packs of a repository, with random access.
 
-    A pack that comes later is found; a file that cannot be read is an `OSError`, one that is wrong
-    a `FormatError`.
+    Packs that are added later are found.  A file that cannot be read is an `OSError`, a wrong one a
+    `FormatError`.
     """
 
     def __new__(cls, keep: int, spare: int = ...) -> Packs:
-        """Keep `keep` bytes of the objects that were read last.
+        """Cache `keep` bytes of the objects that were read last.
 
-        All reads together may cost `spare` bytes of work beyond what they are worth; then they
-        are `FormatError`. Without it nothing is counted: packs of one's own.
+        Reads raise `FormatError` once they have cost `spare` bytes of work more than they returned.
+        Without `spare` work is not counted, for trusted packs.
         """
 
     def add(self, folder: bytes) -> None:
-        """Read the packs in `folder` as well: some `objects/pack`."""
+        """Also read the packs in `folder`, an `objects/pack`."""
 
     def forget(self) -> None:
-        """Let go of all packs: one of them went, or has another content now."""
+        """Close all packs, after one was removed or replaced."""
 
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
-        """An object, if it is here."""
+        """Return an object, or None."""
 
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(
@@ -920,67 +928,67 @@ class Packs:
         *,
         since: bytes | None = None,
     ) -> None:
-        """Hand the pack of a commit to `put` in pieces; `FormatError` if something is missing.
+        """Pass the pack of a commit to `put` in pieces; `FormatError` if an object is missing.
 
-        `commit` is its content, `tree` the id of its tree.  `since` makes the pack thin: the id of
-        a tree of which the other side has everything.
+        `commit` is its content, `tree` the id of its tree.  `since` is the id of a tree that the
+        other side has completely; with it the pack is thin.
         """
 
     def pack(self, commits: Sequence[tuple[bytes, bytes]], put: Callable[[bytes], object]) -> None:
-        """Hand one pack of all that commits hold to `put`, as `send` does.
+        """Pass one pack of several commits to `put`, as `send` does.
 
-        Each is its content and the id of its tree, oldest first: a delta against what an older one
-        holds stays a delta.
+        Each commit is its content and the id of its tree, oldest first, so that deltas against
+        objects of an older commit stay deltas.
         """
 
 def decode_tree(data: bytes, place: str) -> list[tuple[bytes, bytes, bool]]:
-    """The items of a git tree, as `encode_tree` takes them; `FormatError` at `place`."""
+    """Return the items of a git tree, as of `encode_tree`; a `FormatError` names `place`."""
 
 class ListingHashes:
-    """The listing hashes of objects that are here (FORMAT.md, "Listing hash")."""
+    """The listing hashes of local objects (FORMAT.md, "Listing hash")."""
 
     def __new__(cls, records: bytes) -> Self:
-        """`records`: what `added` gave before; what a crash left behind them is ignored."""
+        """Load `records`, from `added` of earlier objects; a torn end is ignored."""
 
     def of_tree(self, tree: bytes, objects: object) -> bytes:
-        """The hash of a tree; what of it is not known is read from `objects`, and known then."""
+        """Return the hash of a tree; unknown parts are read from `objects`, and recorded."""
 
     @property
     def added(self) -> bytes:
-        """What was hashed since: a record for each object."""
+        """The records of the objects hashed since."""
 
     @property
     def sound(self) -> int:
-        """Bytes of `records` that are such records, from the first on."""
+        """The number of bytes at the start of `records` that are whole records."""
 
 class PrivateKey:
     """A private key of OpenSSH, Ed25519, not encrypted."""
 
     def __new__(cls, file: bytes) -> Self:
-        """Of a key file; `FormatError` for anything else, other kinds of keys included."""
+        """Parse a key file; `FormatError` for anything else, also for other kinds of keys."""
 
     @staticmethod
     def generate(seed: bytes, comment: str) -> PrivateKey:
-        """The key that 32 random bytes make."""
+        """Create a key from 32 random bytes."""
 
     @property
     def public(self) -> str:
-        """The public key, as `parse_public_key` gives it."""
+        """The public key, as `parse_public_key` returns it."""
 
     def encode(self) -> str:
-        """Its file."""
+        """Return the key as a key file."""
 
     def sign(self, namespace: str, message: bytes) -> str:
-        """A signature, as `ssh-keygen -Y sign` makes it."""
+        """Return a signature, as of `ssh-keygen -Y sign`."""
 
 def parse_public_key(line: str) -> str:
-    """An Ed25519 key, `ssh-ed25519 AAAA…`, without its comment; `FormatError`."""
+    """Return an Ed25519 key, `ssh-ed25519 AAAA…`, without its comment; `FormatError`."""
 
 def verify_signature(namespace: str, message: bytes, armored: bytes) -> str:
-    """The public key of whoever signed `message`; `FormatError` if nobody did."""
+    """Return the public key that signed `message`; `FormatError` for a wrong signature."""
 
 class _LocalObjects(Protocol):
-    """A repository; what its `packs` (`Packs`) hold, if it has any, is not asked for."""
+    """A repository; it is not asked for objects of its `packs` (`Packs`), if it has that."""
 
     def find(self, oid: bytes, /) -> tuple[_Kind, bytes] | None: ...
     def __contains__(self, oid: bytes, /) -> bool: ...
@@ -993,11 +1001,11 @@ def check_connected(
     *,
     work: int,
 ) -> int:
-    """Return how much of `work` it took to find everything that the tree `target` holds.
+    """Check that all objects of the tree `target` are here; returns how much of `work` that took.
 
-    `MissingObjectError` for the first object that is missing.  `complete` are trees of which
-    everything is here.  `work` bounds the bytes of trees that are followed.
-    `check` is called ten times a second; an exception of it ends the call.
+    Raises `MissingObjectError` for the first missing object.  `complete` are trees that are known
+    to be complete.  `work` bounds the bytes of trees that are followed.  `check` is called ten
+    times a second; an exception of it ends the call.
     """
 
 def install_pack(
@@ -1013,33 +1021,32 @@ def install_pack(
     """Install the pack that was received as `name` in `folder`, with the bases of its deltas.
 
     Returns its name if it added a file, the content of the commit `target`, and how much of `work`
-    was done.  `FormatError` for a pack that is wrong, `MissingObjectError` for a base that is
-    missing, and for an object of the commit; then nothing is visible, but temporary files may be
-    left.
-    `objects` is called on another thread, and may be asked for the same object again.
-    `check`: as of `check_connected`.
-    `target`: the id of a commit, and trees of which everything is here.
-    `work` bounds the bytes that are inflated and made, repetitions included.
-    `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
-    commits, beyond which the pack is refused.
+    it took.  Raises `FormatError` for a wrong pack, and `MissingObjectError` for a missing base or
+    object of the commit; then nothing is visible, but temporary files may be left.
+
+    `objects` is called on another thread, and may be asked for the same object again.  `check` is
+    as of `check_connected`.  `target` is the id of a commit, and trees that are complete.  `work`
+    bounds the bytes that are inflated and built, repetitions included.  `room` has the bytes of
+    bases in memory, beyond which they are built again, and the bytes of trees and commits, beyond
+    which the pack is refused.
     """
 
 def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
-    """A git tree of items: name, id, whether that is a tree's."""
+    """Return a git tree of items: name, id, and True for the id of a tree."""
 
 def object_id(kind: _Kind, data: bytes) -> bytes:
-    """The id of an object of this place; nobody looks for collisions."""
+    """Return the id of a local object; collisions are not looked for."""
 
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""
 
 def may_compare(root: bytes, files: Sequence[_File]) -> bool:
-    """Whether any of these is below `root`, and above all only directories, or nothing."""
+    """Return True if one of `files` exists, and every entry above any of them is a directory."""
 
 def write_back(folder: int) -> None:
-    """Write all changes of the file system of an open directory to disk, as they are now.
+    """Write all present changes of the file system of an open directory to disk.
 
-    An error is an `OSError`, and told to every other handle as well.
+    An error is an `OSError`, and is reported to every other handle too.
     """
 
 def verify_arrived(
@@ -1049,64 +1056,65 @@ def verify_arrived(
     threads: int,
     check: Callable[[], None],
 ) -> bytes:
-    """What is below `folder` for each of `files`, a byte each.
+    """Verify `files` below `folder`; returns a byte for each.
 
-    0 it, 1 nothing, 2 something else, 3 it, which was given all its attributes.
-    `run`: inodes that were laid there as a basis, by path; whether what wrote there was
-    interrupted; and what owner and mode are known by.  What cannot be read is an `OSError`.
-    `check` is called ten times a second; an exception of it ends the call.
+    0 is the file, 1 nothing, 2 something else, 3 the file with all its attributes set.
+    `run` has the inodes that were put there as a basis, by path; True if the writer was
+    interrupted; and the functions that find owners, or None to set no attributes.  A file that
+    cannot be read is an `OSError`.  `check` is called ten times a second; an exception of it ends
+    the call.
     """
 
 @final
 class Arrived:
-    """Verified files, and the run that brought each; few bytes for each.
+    """A compact record of verified files, and of the run that fetched each.
 
-    A file is told by path, size, time and digest.
+    A file is identified by path, size, time and digest.
     """
 
     def __new__(cls) -> Arrived: ...
     def __len__(self) -> int: ...
     def add(self, files: Iterable[_File], run: int) -> None:
-        """`files` that `run` brought; their owner, mode and time are still to be set."""
+        """Add files that `run` fetched; their owner, mode and time are not set yet."""
 
     def finish(self, files: Iterable[_File]) -> None:
-        """These have them; those that are not known are left out."""
+        """Record that owner, mode and time of these files are set; unknown files are ignored."""
 
     def runs(self, files: Iterable[_File]) -> list[int | None]:
-        """The run that brought each; None: none did."""
+        """Return the run that fetched each file, or None."""
 
     def directories(self, files: Iterable[_File]) -> list[tuple[bytes, int, int, int | None]]:
-        """Consecutive files of one directory that one run brought, or none.
+        """Group consecutive files of one directory by the run that fetched them, None for no run.
 
-        The directory, the places of the first file and after the last, and the run.
+        Each group has the directory, the places of the first file and after the last, and the run.
         """
 
     def has(self, path: bytes, run: int) -> bool:
-        """Whether `run` brought the file at `path`."""
+        """Return True if `run` fetched the file at `path`."""
 
     def unfinished(self, files: Iterable[_File]) -> list[int]:
-        """The places of those whose owner, mode and time are still to be set."""
+        """Return the places of files whose owner, mode and time are not set yet."""
 
 _Located: TypeAlias = tuple[Arrived, int, int, dict[int, bytes]]
-"""Where verified files lie: open directories of what runs brought, with a folder for each, and of
-all others, with the names of these by number.  No symlink is on the way."""
+"""The locations of verified files: open directories of fetched files, with a folder for each run,
+and of all others, with the names of these by number.  No symlink is on the way."""
 
 def find_twins(files: Sequence[_File]) -> list[tuple[int, int]]:
-    """The places of files that equal another one by digest and size, and that of the first such.
+    """Return the places of files that equal an earlier one by digest and size, with its place.
 
-    Files that are empty are left out.
+    Empty files are left out.
     """
 
 _Area: TypeAlias = tuple[int, int, int]
-"""Open directories for copies and for links, to which nobody else writes; threads that copy, or
-hash a large file."""
+"""The open directories for copies and for links, which no other process changes, and the number of
+threads that copy, or hash a large file."""
 _Hear: TypeAlias = Callable[[int], bool]
-"""Told ten times a second how many bytes were read; false ends the call, as an exception does."""
+"""A function that gets the bytes read ten times a second; False or an exception ends the call."""
 _Ended: TypeAlias = tuple[bytes, int] | None
-"""Path and errno of what ended a row before its end."""
+"""The path and the errno of the failure that ended a row, or None."""
 
 _Finish: TypeAlias = tuple[_Number, _Number]
-"""The numbers of users and groups by name."""
+"""The functions that return the numbers of users and of groups."""
 
 def copy_files(
     files: Iterable[_File],
@@ -1115,18 +1123,18 @@ def copy_files(
     finish: _Finish | None,
     hear: _Hear,
 ) -> tuple[bytes, _Ended]:
-    """Copy files of an open directory to the same paths below another one: `places`.
+    """Copy files from the first open directory of `places` to the same paths below the second.
 
-    A byte for each: 0 it is here, 1 nothing is there, 2 something else is, 3 it may not be read,
-    4 the call ended before, 5 it is here and has owner and mode, as most have with `finish`.
-    `limits`: bytes a second (0: as many as there are); files that may be other ones than the
-    metadata say, by number, with the bytes that such a one may have: it is copied as it is, and
-    stays 2.  What cannot be written ends the row.
+    Returns a byte for each: 0 copied, 1 missing, 2 different, 3 not readable, 4 not reached, 5
+    copied with owner and mode, as most are with `finish`.
+    `limits` has the bytes a second (0: no limit), and the numbers of files that may differ from the
+    metadata, each with the most bytes that it may have: such a file is copied, and is 2.  A failure
+    to write ends the row.
     """
 
 @final
 class BundleWriter:
-    """Stages the files of a bundle below an open directory while it arrives."""
+    """A writer that stages the files of a bundle below an open directory while it arrives."""
 
     def __new__(
         cls, files: Iterable[_File], folder: int, finish: _Finish | None
@@ -1135,10 +1143,10 @@ class BundleWriter:
         """Begin another response, with the files that have no verdict."""
 
     def write(self, data: bytes) -> int:
-        """Take the next bytes of the response; return the number of files with a verdict."""
+        """Process the next bytes of the response; returns the number of files with a verdict."""
 
     def verdicts(self) -> bytes:
-        """Return the verdicts so far, as of `copy_files`; 4 it is not bundled, 6 it is wrong."""
+        """Return the verdicts so far, as of `copy_files`; 4 is not bundled, 6 is wrong."""
 
 def copy_twins(
     files: Sequence[_File],
@@ -1147,34 +1155,34 @@ def copy_twins(
     area: _Area,
     hear: _Hear,
 ) -> tuple[bytes, _Ended]:
-    """Stage files with the content of others that are staged, one for each.
+    """Stage each of `files` with the content of the staged file of `firsts` at its place.
 
-    A link gets the key, if there is one.  For the result see `Tree.stage_copies`.
+    A link gets its key from `keys`, if there is one.  The result is as of `Tree.stage_copies`.
     """
 
 def open_regular(root: bytes, path: bytes) -> int | None:
     """Open the regular file at `path` below the directory `root`, which alone may be a symlink.
 
-    The caller closes it.  None: nothing there is a regular file; what may not be read, and a root
-    that cannot be opened, is an `OSError`.
+    The caller closes it.  Returns None if there is no regular file.  A file that may not be read,
+    or a root that cannot be opened, is an `OSError`.
     """
 
 def remove_all(folder: int, name: bytes) -> None:
     """Remove a name in an open directory with everything below it; it may be missing.
 
-    Only for what nobody else can change.  Raises `OSError`.
+    Only for folders that no other user can change.  Raises `OSError`.
     """
 
 _Own: TypeAlias = tuple[bytes, bytes, bool]
-"""Path and tree of an own directory, and whether all below it belongs to it."""
+"""The path and the tree of an own directory, and True if everything below it belongs to it."""
 _Modes: TypeAlias = tuple[tuple[int, int], tuple[int, int], bool]
-"""Of files and of directories, bits that stay and bits that are set; modes are not compared."""
+"""The bits kept and set, of files and of directories; and True to compare no modes."""
 
 @final
 class TreeComparison:
-    """What stands below an open directory against what a selection of a snapshot holds.
+    """A comparison of the tree below an open directory with a selection of a snapshot.
 
-    Exceptions of the reader come through unchanged; other failures are an `OSError`.
+    Exceptions of the reader are passed on unchanged; other failures are an `OSError`.
     """
 
     def __new__(
@@ -1189,38 +1197,39 @@ class TreeComparison:
         opens_up: bool,
         threads: int,
     ) -> TreeComparison:
-        """`snapshot`: where its objects are, how many entries it may have, what of it is wanted.
+        """Compare with `snapshot`: a reader, the most entries it may have, and the wanted part.
 
-        All filters have to let an entry through.  `scope`: a path with all below it, directories
-        that are apart, the place behind which it begins.  `owners` give the number of a user and
-        of a group; None: owners are not compared.  With `content`, files that are to be read come
-        too, though nothing may differ.  With `opens_up`, a batch ends at a directory that may not
-        be looked into, which is told as a whole.
+        An entry must pass all filters.  `scope` has the path whose subtree is compared, the
+        directories to leave out, and the place after which to begin.  `owners` return the number of
+        a user and of a group; without them owners are not compared.  With `content`, files to be
+        read are findings too.  With `opens_up`, a batch ends at a directory that may not be read,
+        which is reported as a whole.
         """
 
     def batch(
         self, most: int, steps: int
     ) -> tuple[bytes, bytes, _Batch | None, tuple[int, int, int], bytes, bool]:
-        """The next findings, about `most`, of about `steps` entries.
+        """Return about `most` findings of about `steps` further entries.
 
-        Records, their text, the entries that are wanted; how many entries and files were compared,
-        and how many files without a digest; the place of the last entry; whether that was all.
+        These are records, their text, and the wanted entries; the numbers of entries, of files, and
+        of files without a digest that were compared; the place of the last entry; and True at the
+        end.
         """
 
     def put_into(
         self, candidates: Candidates, steps: int, check: Callable[[], None]
     ) -> tuple[bytes, bytes, bool]:
-        """Compare about `steps` entries; `candidates` get what is missing or differs.
+        """Compare about `steps` entries, and add what is missing or differs to `candidates`.
 
-        `check` is called ten times a second, and may raise.  Records of the rest, their text;
-        whether that was all.
+        `check` is called ten times a second, and may raise.  Returns records of the rest, their
+        text, and True at the end.
         """
 
     def waiting(self) -> list[bytes]:
-        """Extraneous leaves that were met and are not told of yet."""
+        """Return the extraneous leaves that were found and are not reported yet."""
 
     def forget(self, paths: AbstractSet[bytes]) -> None:
-        """These need not be told of any more."""
+        """Do not report these extraneous leaves."""
 
 _DirectoryEntry: TypeAlias = tuple[bytes, int, int, bytes, bytes]
 _SymlinkEntry: TypeAlias = tuple[bytes, bytes, int, int, bytes, bytes]
@@ -1234,11 +1243,11 @@ _Whole: TypeAlias = tuple[
     Sequence[_File],
     Sequence[_SymlinkEntry],
 ]
-"""A new directory, its files prepared: the handle of a directory, the path below, the path it gets.
+"""A new directory with prepared files: an open directory, its path below that, and its new path.
 
-Then it and all directories below it, deepest first, with how many names each holds where it lies,
-and whether it gets its time too; prepared files that lie elsewhere, each with its path; hardlinks
-of files below it, and symlinks, all to be made.
+Then the directory and all below it, deepest first, each with its number of names where it is
+staged, and True to set its time; prepared files that are elsewhere, each with its path; and the
+hardlinks of files below it and the symlinks to be made.
 """
 _Step: TypeAlias = Literal[
     "make", "prepare", "publish", "attributes", "link", "symlink", "remove", "directory"
@@ -1258,16 +1267,16 @@ _Refusal: TypeAlias = Literal[
     "reserved",
 ]
 _Row: TypeAlias = tuple[int, tuple[bytes, _Refusal, int, bytes | None] | None]
-"""How many were done; path, reason, errno or 0, and another path, of the one that failed."""
+"""The number of operations done; path, reason, errno or 0, and another path of a failure."""
 _Number: TypeAlias = Callable[[bytes], int | None]
-"""The number of a user or group; None: unknown here."""
+"""A function that returns the number of a user or group, None if it is unknown here."""
 
 @final
 class Tree:
-    """One tree that is worked in: no component of a path that is a symlink is followed.
+    """A tree that is changed without following symlinks in any component of a path.
 
-    A row of operations is done in order until its end or the first that fails, on one thread.
-    What fails outside of a row is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory
+    A row of operations is done in order until its end or the first failure, on one thread.
+    A failure outside a row is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory
     on the way), EACCES, EBADF after `close`.
     """
 
@@ -1279,18 +1288,18 @@ class Tree:
         umask: int,
         owners: tuple[_Number, _Number] | None,
     ) -> Tree:
-        """The tree below the open directory `root`, which stays the caller's.
+        """Work below the open directory `root`, which the caller closes.
 
         Directories of the user `loosens` get u+rwx when they need it, until `restore_modes`.
-        Without `owners` no owner is set.  A mode that is kept is for what is made anew, less the
-        `umask`; what is there already keeps its own.
+        Without `owners` no owner is set.  A kept mode applies to new entries, less the `umask`;
+        existing entries keep theirs.
         """
 
     def open(self, path: bytes) -> int:
-        """The number of a handle (O_PATH), valid during the next few calls; not to be closed."""
+        """Return a handle (O_PATH) that is valid during the next few calls; do not close it."""
 
     def make_writable(self, path: bytes) -> bool:
-        """Give a directory u+rwx; False if this is not allowed, or it has them."""
+        """Give a directory u+rwx; returns False if this is not allowed, or it has them."""
 
     def stage_copies(
         self,
@@ -1301,23 +1310,23 @@ class Tree:
     ) -> tuple[bytes, _Ended]:
         """Stage files whose content other files of this tree have.
 
-        A byte for each: 0 it is not staged, 1 as a link, 2 as a clone, 3 as a copy; only a lack of
-        room ends the row.  Of each source: path, time, the most names that the inode of a link has,
-        whether size and time are enough if it was not changed after `until`, and the key that a
-        link gets; None: it does not become one.
+        Returns a byte for each: 0 not staged, 1 a link, 2 a clone, 3 a copy; only a lack of space
+        ends the row.  A source has its path, time, the most names that the inode of a link may
+        have, True if size and time are enough unless it was changed after `until`, and the key that
+        a link gets, None to make no link.
         """
 
     def stage_in(self, area: int) -> None:
-        """Make temporary names in the open directory `area`, to which nobody else may write."""
+        """Create temporary names in the open directory `area`, which only this user may change."""
 
     def keep_below(self, top: bytes) -> None:
-        """Keep leaves that are removed or replaced, from now on: at the same path below `top`."""
+        """Keep leaves that are removed or replaced from now on, at the same path below `top`."""
 
     def survey(self, candidates: Candidates, renames: Renames) -> tuple[bytes, int | None] | None:
-        """Look at all candidates that nobody looked at yet, where they are before `renames`.
+        """Read the local entries of candidates that have none yet, at their paths before `renames`.
 
-        The first that cannot be looked at ends it: its path, or that of a hardlink's leader, and an
-        errno; None instead: it is going to be moved.
+        The first failure ends the call.  Returns its path, or that of a hardlink's leader, with an
+        errno, or with None if it is going to be moved.
         """
 
     def hash(
@@ -1327,11 +1336,11 @@ class Tree:
         hashing: tuple[bytes, int],
         check: Callable[[], None],
     ) -> _Ended:
-        """Read each file of which only the content can tell if it is the wanted one.
+        """Hash each file that only a digest can compare, at its path before `renames`.
 
-        Each is read where it is before `renames`.  `hashing`: the digest of one that cannot be
-        read, and how many threads read files; as many hash a large one.  `check` is called ten
-        times a second, and may raise to end it; and a disk that fails ends it.
+        `hashing` has the digest to record for a file that cannot be read, and the number of threads
+        that read files; as many hash a large one.  `check` is called ten times a second; an
+        exception of it ends the call, as a failure of the disk does.
         """
 
     def carry_out(
@@ -1340,28 +1349,28 @@ class Tree:
         items: Sequence[_File | _SymlinkEntry | _DirectoryEntry | tuple[bytes, bool] | bytes],
         places: _Located | None = None,
     ) -> _Row:
-        """Do one kind of step, and repeat what was done already.
+        """Carry out one kind of step; steps that are done already are repeated.
 
-        "make": directories, unless they exist, with owner and mode, if these are known; their owner
-        may write there.  "prepare": set owner, mode and times of the files at `places`.  "publish":
-        rename these to their paths.  "link": make hardlinks of the files at `link`, which have to
-        be as stated.  "symlink": make symlinks.  Those three replace leaves.  "attributes": set
-        owner, mode and times of files and symlinks that are there.  "remove": what exists, an empty
-        directory or anything else.  "directory": the final attributes, times included.
+        "make": create missing directories, with owner and mode if these are known, and writable by
+        their owner.  "prepare": set owner, mode and times of the files at `places`.  "publish":
+        rename these to their paths.  "link": create hardlinks of the files at `link`, which must be
+        as stated.  "symlink": create symlinks.  These three replace leaves.  "attributes": set
+        owner, mode and times of existing files and symlinks.  "remove": remove an entry, if it
+        exists; a directory must be empty.  "directory": set the final attributes, times included.
         """
 
     def move_directories(
         self, moves: Sequence[tuple[bytes, bytes]], forwards: Sequence[_SymlinkEntry]
     ) -> _Row:
-        """Rename directories, from old to new path where nothing stands.
+        """Rename directories from an old to a new path, which must be free.
 
-        Each of `forwards` takes the place of an old one at the same moment.
+        Each symlink of `forwards` replaces an old directory at the same moment.
         """
 
     def publish_directories(self, items: Sequence[_Whole]) -> _Row:
-        """Rename staged directories with all that is below them to paths where nothing stands.
+        """Rename staged directories, with everything below them, to paths that must be free.
 
-        Those inside that do not lie there are made.  One that fails can be published by its files.
+        Missing directories below them are created.  One that fails can be published file by file.
         """
 
     def restore_modes(self) -> list[bytes]:
@@ -1374,20 +1383,20 @@ class Tree:
         """Write the names in the root and its attributes to disk: fsync(2)."""
 
     def refresh(self) -> None:
-        """Let go of the handles that are kept, so that renames by others are seen."""
+        """Close cached handles, so that renames by other processes are noticed."""
 
     def close(self) -> None:
-        """Let go of all handles."""
+        """Close all handles."""
 
 def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
     """Rename within an open directory; `FileExistsError` if something has the new name.
 
-    False, and nothing done, where kernel or file system cannot refuse that.
+    Returns False and does nothing where kernel or file system cannot refuse that.
     """
 
 @final
 class Walk(Iterator[_Listing]):
-    """A directory and all below it, in tree order; with filters, what one of them mirrors."""
+    """An iterator over a directory and all below it, or what one of the filters mirrors."""
 
     def __iter__(self) -> Walk: ...
     def __next__(self) -> _Listing: ...
