@@ -146,6 +146,8 @@ class SourceFetch:
             tree = self._list_names(doubted_paths, [], past)
             commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
             new = msgspec.structs.replace(record, commit=commit)
+            if commit == record.commit:  # these are gone, which only the next list of all proves
+                new = msgspec.structs.replace(record, state="", listed=0.0)
         else:
             new = self._list_all(record, accepted)
         save_record(self._path, new)

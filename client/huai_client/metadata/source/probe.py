@@ -69,8 +69,8 @@ def describe(daemon: Daemon, settings: Listing) -> str:
     if probes := find_probes(daemon):
         return f"{', '.join(probes)} tells whether anything is new; then all of it is listed"
     return (
-        f"nothing there tells whether anything is new: all of it is listed, once in "
-        f"{settings.every / 60:.0f} minutes at most, which costs it as much as rsync -an"
+        f"nothing there tells whether anything is new, so all of it is listed, at most once in "
+        f"{settings.every / 60:.0f} minutes; that costs it as much as rsync -an"
     )
 
 
