@@ -100,7 +100,7 @@ def _command_name(program: str, error: Exception) -> str:
 
 
 def json_line(kind: str, **values: object) -> str:
-    """Return an event as a line of JSON (docs/JSON.md)."""
+    """Return one line of JSON and its newline: `values`, with `kind` as "type" (docs/JSON.md)."""
     import json  # few runs print JSON
 
     return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"

@@ -91,7 +91,7 @@ def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> Pa
 
     `sides` apply to a rule that names no side.
     """
-    _check(text, context)
+    _check_bytes(text, context)
     if context.style is Style.RULES:
         return _full(text, context, sides)
     include, pattern = context.include, text
@@ -190,7 +190,8 @@ def _rule(
     return Rule(include, pattern, "s" in sides, "r" in sides, negated, context.place)
 
 
-def _check(text: bytes, context: RuleContext) -> None:
+def _check_bytes(text: bytes, context: RuleContext) -> None:
+    """Raise `FilterError` for a rule with a NUL byte, or a too long one."""
     if b"\0" in text:
         raise _error("the rule contains a NUL byte", text[:200], context)
     if len(text) > PATH_BYTES:

@@ -173,7 +173,7 @@ def last(path: Path) -> RunRecord | None:
 
 
 def read(path: Path) -> list[RunRecord]:
-    """Return all runs, newest first; raises `StateError` if the file cannot be read."""
+    """Return all runs, of the older file too, newest first; none without files; `StateError`."""
     records: list[RunRecord] = []
     for file in (_older(path), path):
         lines = (read_file(file) or b"").split(b"\n")[:-1]  # the last one is empty or torn

@@ -144,7 +144,10 @@ class Sync:
         return result
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
-        """Return True to plan again: for a newer commit, or, from now on, without moves."""
+        """Prepare to plan again and return True, else False, as after the deadline.
+
+        Again: without moves, or, if files are missing, for a newer commit; it may wait for one.
+        """
         if self._upstream.deadline.over:
             return False
         if result.report and result.report.unmoved and self._builder.moves:

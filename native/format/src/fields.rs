@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Make an entry with these fields.
+    /// Make an entry with these fields, except the link: that is in `body`.
     pub(crate) fn of(self, name: Cow<'a, [u8]>, mtime: i64, body: Body<'a>) -> Entry<'a> {
         Entry {
             name,

@@ -393,7 +393,7 @@ def read_head(repository: Path) -> Head | None:
 
 
 def read_branch(repository: Path) -> str | None:
-    """Return the commit (hex id) of the branch, cheaply enough for each request; None in doubt.
+    """Return the commit (hex id) of the branch, quickly; None if it is missing or unreadable.
 
     Rule: no response is cached for None, because a wrong id would send an old one as the newest.
     """

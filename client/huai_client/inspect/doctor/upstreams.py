@@ -144,7 +144,10 @@ def _compared(url: MetadataUrl, ahead: float) -> Finding:
 
 
 def _reached(mirror: Mirror, url: ContentUrl, sample: Sample | None) -> Finding:
-    """Probe `url`, and compare `sample` there and measure the speed, if it is given."""
+    """Probe `url`; with `sample`, compare that there, and measure a web server's speed.
+
+    An upstream that is full is a warning.
+    """
     seconds = min(_TIMEOUT, mirror.config.timeout)
     options = TransferOptions(
         streams=1,
@@ -214,7 +217,7 @@ _FIX = (
 
 
 def agreement(mirror: Mirror) -> Iterator[Finding]:
-    """Check that no serial has two commits, at the metadata URLs and here."""
+    """Check that no serial has two commits: here, and at the HTTP URLs that respond."""
     newest = list(_commits(mirror))
     if len(newest) < 2:
         yield skipped("nothing to compare: one address of metadata, and nothing applied")

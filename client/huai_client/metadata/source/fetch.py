@@ -204,7 +204,7 @@ class SourceFetch:
             raise UpstreamDownError(f"{command[-1]}: {text[0] if text else 'not fetched'}")
 
     def _list(self, past: Commit | None) -> _Tree:
-        """List the whole tree; entries that the upstream cannot read stay as they were."""
+        """List the whole tree, and write it; a partial list removes nothing from `past`."""
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, self._listing.most)
             outcome = self._daemon.list_tree(entries)

@@ -95,7 +95,7 @@ def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> 
 
 
 def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
-    """Request the beginning of `file` from `url`, of HTTP; silence just counts as slow."""
+    """Request 256 KiB of `file` at most, for 5 seconds; mere silence is no `failure`."""
     until = Deadline.after(min(_SECONDS, options.deadline.left))
 
     def watch(_: int) -> None:

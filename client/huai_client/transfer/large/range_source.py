@@ -147,7 +147,7 @@ class RangeSource:
         """Bytes of the current file."""
 
     def close(self) -> None:
-        """Close all connections, and abort what is in progress."""
+        """Close all connections, and abort what is in progress; the next `fetch` connects again."""
         self._connections = None
         self._stack.close()
 

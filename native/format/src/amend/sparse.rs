@@ -45,7 +45,8 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// Return the next part in tree order, if there is one.
+    /// Return the next part in tree order, if there is one.  Only changing pieces are read: they
+    /// spend `limit`, and leaves of them change `until`.
     pub(super) fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

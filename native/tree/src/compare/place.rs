@@ -202,6 +202,7 @@ impl Place {
     }
 
     /// Compare a wanted directory that has no local directory; a leaf may be in its place.
+    /// A path that cannot be read is recorded; only a shortage is an error.
     fn directory_alone(
         &mut self,
         path: &RelPath,

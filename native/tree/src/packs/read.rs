@@ -105,7 +105,7 @@ pub type Chain = Vec<(Oid, Vec<u8>)>;
 /// The most consecutive deltas that are copied: longer chains make the result slow to read.
 const COPIED_DEPTH: usize = 8;
 
-/// A pack with its index, opened on demand.
+/// A pack with its open index; the pack file itself is opened on demand.
 struct Pack {
     /// The path without a suffix.
     path: Vec<u8>,

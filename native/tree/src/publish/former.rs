@@ -14,7 +14,8 @@ use super::tree::Tree;
 const MAKING: &[u8] = b"making";
 
 impl Tree {
-    /// Rename `from` to `path`; a former file there is linked to its place among the kept files first.
+    /// Rename `from` to `path`; if the run keeps files, a former leaf there is linked to its
+    /// place first.  A directory above may get u+rwx for it, until `restore_modes`.
     pub(super) fn publish_entry(
         &mut self,
         from: NameIn<'_>,

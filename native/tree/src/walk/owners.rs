@@ -37,7 +37,7 @@ pub(crate) struct LastOwners {
 }
 
 impl Owners {
-    /// Return the field of an owner; each id is looked up once.
+    /// Return the field of an owner in a line; each id is looked up once, and again after an error.
     pub(crate) fn field(
         &self,
         kind: OwnerKind,
