@@ -25,6 +25,11 @@ impl RelPath {
 
     /// Check a raw path.
     pub fn parse(raw: &[u8]) -> Result<Self> {
+        Self::check(raw).map(|()| Self(raw.to_vec()))
+    }
+
+    /// Check a raw path that stays one.
+    pub fn check(raw: &[u8]) -> Result<()> {
         if raw.len() > PATH_BYTES {
             let rule = format!("a path of {} bytes exceeds {PATH_BYTES}", raw.len());
             return Err(Error::new(rule));
@@ -32,7 +37,7 @@ impl RelPath {
         if !raw.is_empty() {
             raw.split(|&byte| byte == b'/').try_for_each(check_name)?;
         }
-        Ok(Self(raw.to_vec()))
+        Ok(())
     }
 
     /// Make a path that the caller has checked.

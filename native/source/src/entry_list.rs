@@ -3,8 +3,8 @@
 //! Entries wait in a store, directory by directory; memory holds the directories, the first names
 //! of hardlinks and the entries of one directory.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use huai_format::amend::{Amended, Amendment, amend};
 use huai_format::attributes::put_owners;
@@ -19,24 +19,18 @@ use huai_git::error::{Error, Result};
 use huai_git::oid::Oid;
 
 use crate::entry::{EntryType, ListEntry};
-use crate::line::Record;
-
-/// A file or a buffer in which entries wait.
-pub trait EntryStore: Read + Write + Seek {}
-
-impl<S: Read + Write + Seek> EntryStore for S {}
+use crate::line::{OwnAttributes, Record};
+use crate::spool::{EntryStore, Spool};
 
 /// The entries of one list.
 #[derive(Debug)]
 pub struct EntryList<S> {
-    store: S,
-    /// Bytes in the store.
-    stored: u64,
+    spool: Spool<S>,
     /// The directories, and what is stored of each.
-    directories: HashMap<Vec<u8>, Directory>,
-    /// The directory of the last entry, and its entries.
+    directories: HashMap<Box<[u8]>, Directory>,
+    /// The directory of the last entry, and the records of its entries.
     current: Vec<u8>,
-    entries: Vec<ListEntry>,
+    records: Vec<u8>,
     /// The names of users and of groups.
     users: HashMap<u32, Vec<u8>>,
     groups: HashMap<u32, Vec<u8>>,
@@ -48,8 +42,8 @@ pub struct EntryList<S> {
 
 #[derive(Debug, Default)]
 struct Directory {
-    /// Its own entry, if it is listed.
-    own: Option<ListEntry>,
+    /// Its own attributes, if it is listed.
+    own: Option<OwnAttributes>,
     /// Offset and length of each group of its entries.
     stored: Vec<(u64, usize)>,
 }
@@ -83,11 +77,10 @@ impl<S: EntryStore> EntryList<S> {
     /// Let entries wait in `store`, which is empty.  More than `limit` entries are refused.
     pub fn new(store: S, limit: u64) -> Self {
         Self {
-            store,
-            stored: 0,
+            spool: Spool::new(store),
             directories: HashMap::new(),
             current: Vec::new(),
-            entries: Vec::new(),
+            records: Vec::new(),
             users: HashMap::new(),
             groups: HashMap::new(),
             limit,
@@ -124,7 +117,7 @@ impl<S: EntryStore> EntryList<S> {
         if entry.path == b"." {
             entry.path.clear();
         }
-        if RelPath::parse(&entry.path).is_err() {
+        if RelPath::check(&entry.path).is_err() {
             let mut parts = entry.path.split(|&byte| byte == b'/');
             if parts.any(|part| matches!(part, b"" | b"." | b"..")) {
                 return Err(Error::new("an unsafe path").within(show(&entry.path)));
@@ -143,9 +136,11 @@ impl<S: EntryStore> EntryList<S> {
         }
         let is_directory = entry.kind == EntryType::Directory;
         if is_directory {
-            let directory = self.directories.entry(entry.path.clone()).or_default();
+            let path = entry.path.clone().into_boxed_slice();
+            let directory = self.directories.entry(path).or_default();
             // Rsync lists a directory for itself, and for each name in it that was asked for.
-            if directory.own.replace(entry.clone()).is_some() {
+            let own = Record::of(&entry).own_attributes();
+            if directory.own.replace(own).is_some() {
                 return Ok(());
             }
         }
@@ -156,22 +151,23 @@ impl<S: EntryStore> EntryList<S> {
                 Err(Error::new("the root is not a directory"))
             };
         }
-        if parent(&entry.path) != self.current || self.entries.is_empty() {
-            self.store_entries()?;
-            self.current = parent(&entry.path).to_vec();
+        if parent(&entry.path) != self.current || self.records.is_empty() {
+            self.store_records()?;
+            self.current.clear();
+            self.current.extend_from_slice(parent(&entry.path));
         }
-        self.entries.push(entry);
+        Record::of(&entry).append_to(&mut self.records);
         Ok(())
     }
 
     /// Return type, size and time of all entries but the root, by path: of a small list.
     pub fn all(&mut self) -> Result<Vec<EntrySummary>> {
-        self.store_entries()?;
+        self.flush()?;
         let mut all = Vec::new();
-        for path in self.paths() {
-            let bytes = self.stored_in(&path)?;
+        for (path, directory) in in_tree_order(self.directories.iter()) {
+            let bytes = stored_in(&mut self.spool, directory)?;
             for record in Record::all(&bytes) {
-                let path = RelPath::trusted(path.clone()).join(record.name);
+                let path = RelPath::trusted(path.to_vec()).join(record.name);
                 let path = path.as_bytes().to_vec();
                 all.push((path, record.kind, record.size, record.mtime));
             }
@@ -179,49 +175,41 @@ impl<S: EntryStore> EntryList<S> {
         Ok(all)
     }
 
-    /// Return the records of a directory's entries.
-    fn stored_in(&mut self, path: &[u8]) -> Result<Vec<u8>> {
-        let stored = self.directories.get(path).map(|it| it.stored.clone());
-        let mut bytes = Vec::new();
-        for (offset, length) in stored.unwrap_or_default() {
-            self.store.seek(SeekFrom::Start(offset)).map_err(failed)?;
-            let begin = bytes.len();
-            bytes.resize(begin.saturating_add(length), 0);
-            let part = bytes.get_mut(begin..).unwrap_or_default();
-            self.store.read_exact(part).map_err(failed)?;
-        }
-        Ok(bytes)
-    }
-
-    /// Move the entries of the current directory to the store.
-    fn store_entries(&mut self) -> Result<()> {
-        if self.entries.is_empty() {
+    /// Append the records of the current directory to the spool.
+    fn store_records(&mut self) -> Result<()> {
+        if self.records.is_empty() {
             return Ok(());
         }
-        let mut bytes = Vec::new();
-        for entry in self.entries.drain(..) {
-            Record::of(&entry).append_to(&mut bytes);
+        let stored = (self.spool.append(&self.records)?, self.records.len());
+        self.records.clear();
+        let directory = match self.directories.get_mut(&*self.current) {
+            Some(directory) => directory,
+            None => self.directories.entry((&*self.current).into()).or_default(),
+        };
+        if directory.stored.is_empty() {
+            directory.stored.reserve_exact(1); // most directories have no more
         }
-        self.store
-            .seek(SeekFrom::Start(self.stored))
-            .map_err(failed)?;
-        self.store.write_all(&bytes).map_err(failed)?;
-        let directory = self.directories.entry(self.current.clone()).or_default();
-        directory.stored.push((self.stored, bytes.len()));
-        self.stored = self.stored.saturating_add(bytes.len() as u64);
+        directory.stored.push(stored);
         Ok(())
+    }
+
+    /// Move all records to the store.
+    fn flush(&mut self) -> Result<()> {
+        self.store_records()?;
+        self.records = Vec::new();
+        self.spool.flush()
     }
 
     /// Write the objects of the tree.
     pub fn write_tree(mut self, writer: &mut impl ObjectWriter) -> Result<ListTree> {
-        self.store_entries()?;
-        let paths = self.paths();
+        self.flush()?;
+        let listed = in_tree_order(std::mem::take(&mut self.directories));
         let (mut layout, mut leaders) = (Layout::default(), Leaders::new());
         let (mut totals, mut directories) = (Totals::default(), 0_u64);
-        for path in paths {
+        for (path, directory) in listed {
             let Listing {
                 attributes, leaves, ..
-            } = self.listing(&path, &mut leaders)?;
+            } = self.listing(&path, &directory, &mut leaders)?;
             totals.add(Totals::of(&leaves));
             directories = directories.saturating_add(1);
             let text = ListingText {
@@ -249,17 +237,17 @@ impl<S: EntryStore> EntryList<S> {
         removed_paths: &[Vec<u8>],
         writer: &mut impl ObjectWriter,
     ) -> Result<Amended> {
-        self.store_entries()?;
-        let paths = self.paths();
+        self.flush()?;
+        let listed = in_tree_order(std::mem::take(&mut self.directories));
         let (mut leaders, mut amendments) = (Leaders::new(), Vec::new());
-        for path in paths {
+        for (path, directory) in listed {
             let Listing {
                 attributes,
                 leaves,
                 directories,
-            } = self.listing(&path, &mut leaders)?;
+            } = self.listing(&path, &directory, &mut leaders)?;
             amendments.push(Amendment {
-                path,
+                path: path.into_vec(),
                 attributes,
                 leaves,
                 directories,
@@ -277,20 +265,19 @@ impl<S: EntryStore> EntryList<S> {
         amend(snapshot, limit, &amendments, writer)
     }
 
-    /// Return the paths of all directories, in tree order.
-    fn paths(&self) -> Vec<Vec<u8>> {
-        let mut paths: Vec<_> = self.directories.keys().cloned().collect();
-        paths.sort_unstable_by(|one, other| path_order(one, other));
-        paths
-    }
-
-    fn listing(&mut self, path: &[u8], leaders: &mut Leaders) -> Result<Listing> {
-        let directory = self.directories.get(path);
-        let Some(own) = directory.and_then(|it| it.own.as_ref()) else {
+    fn listing(
+        &mut self,
+        path: &[u8],
+        directory: &Directory,
+        leaders: &mut Leaders,
+    ) -> Result<Listing> {
+        let Some(own) = &directory.own else {
             return Err(Error::new("entries of a directory that is not listed").within(show(path)));
         };
-        let attributes = self.fields(&Record::of(own)).split_off(1);
-        let bytes = self.stored_in(path)?;
+        let mut attributes = Vec::new();
+        self.put_fields(&own.record(), &mut attributes);
+        attributes.remove(0);
+        let bytes = stored_in(&mut self.spool, directory)?;
         let mut records = Record::all(&bytes);
         records.sort_unstable_by(|one, other| one.name.cmp(other.name));
         let is_same = |pair: &&[Record<'_>]| matches!(pair, [one, other] if one.name == other.name);
@@ -305,13 +292,14 @@ impl<S: EntryStore> EntryList<S> {
                 directories.insert(record.name.to_vec());
                 continue;
             }
-            let fields = self.fields(record);
             record.put_name(&mut leaves);
-            leaves.extend_from_slice(&fields);
+            let begin = leaves.len();
+            self.put_fields(record, &mut leaves);
             if let Some(group) = record.group {
+                let fields = leaves.get(begin..).unwrap_or_default();
                 let leader = leaders.entry(group).or_insert_with(|| {
                     let path = RelPath::trusted(path.to_vec()).join(record.name);
-                    (path.as_bytes().to_vec(), fields.clone())
+                    (path.as_bytes().to_vec(), fields.to_vec())
                 });
                 let is_itself = basename(&leader.0) == record.name && parent(&leader.0) == path;
                 // The file may have changed while the list was made.
@@ -328,33 +316,42 @@ impl<S: EntryStore> EntryList<S> {
         })
     }
 
-    /// Return the fields of a line, with the tab before the first.
-    fn fields(&self, record: &Record<'_>) -> Vec<u8> {
-        let mut fields = Vec::new();
-        record.put_fields(&mut fields);
+    /// Append the fields of a line, with the tab before the first.
+    fn put_fields(&self, record: &Record<'_>, line: &mut Vec<u8>) {
+        record.put_fields(line);
         let user = owner(&self.users, record.owner.0);
         let group = owner(&self.groups, record.owner.1);
-        put_owners(&mut fields, &user, &group);
-        fields
+        put_owners(line, &user, &group);
     }
 }
 
-/// Return the name of an owner as a line has it.
-fn owner(names: &HashMap<u32, Vec<u8>>, id: u32) -> Vec<u8> {
-    if id == 0 {
-        return ROOT_OWNER.to_vec();
+/// Sort directories by their paths, each before those in it.
+fn in_tree_order<P: AsRef<[u8]>, D>(directories: impl IntoIterator<Item = (P, D)>) -> Vec<(P, D)> {
+    let mut listed: Vec<_> = directories.into_iter().collect();
+    listed.sort_unstable_by(|(one, _), (other, _)| path_order(one.as_ref(), other.as_ref()));
+    listed
+}
+
+/// Return the records of a directory's entries.
+fn stored_in<S: EntryStore>(spool: &mut Spool<S>, directory: &Directory) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for (offset, length) in &directory.stored {
+        spool.read(*offset, *length, &mut bytes)?;
     }
-    let name = names.get(&id).cloned();
-    name.unwrap_or_else(|| format!("#{id}").into_bytes())
+    Ok(bytes)
+}
+
+/// Return the name of an owner as a line has it.
+fn owner(names: &HashMap<u32, Vec<u8>>, id: u32) -> Cow<'_, [u8]> {
+    if id == 0 {
+        return ROOT_OWNER.into();
+    }
+    match names.get(&id) {
+        Some(name) => name.into(),
+        None => format!("#{id}").into_bytes().into(),
+    }
 }
 
 fn listed_twice(path: &[u8]) -> Error {
     Error::new("listed twice").within(show(path))
-}
-
-/// Return the error of the store itself, if it lent one.
-pub(crate) fn failed(error: io::Error) -> Error {
-    let kind = error.kind();
-    let inner = error.into_inner();
-    Error::Lent(inner.unwrap_or_else(|| Box::new(io::Error::from(kind))))
 }

@@ -12,7 +12,7 @@ use huai_format::limits::LINE_BYTES;
 use huai_format::path::RelPath;
 use huai_git::error::{Error, Result};
 
-use crate::entry_list::failed;
+use crate::spool::failed;
 
 const VERSIONS: [&[u8]; 3] = [b"1", b"2", b"3"];
 const BUFFER: usize = 1 << 20;

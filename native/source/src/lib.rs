@@ -10,6 +10,7 @@
 )]
 
 mod line;
+pub mod spool;
 
 pub mod entry;
 pub mod entry_list;

@@ -23,6 +23,30 @@ pub(crate) struct Record<'a> {
     pub(crate) group: Option<u32>,
 }
 
+/// The attributes of a directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnAttributes {
+    mtime: i64,
+    owner: (u32, u32),
+    mode: u16,
+}
+
+impl OwnAttributes {
+    /// Return them as a record without a name.
+    pub(crate) fn record(self) -> Record<'static> {
+        Record {
+            name: b"",
+            kind: EntryType::Directory,
+            size: 0,
+            mtime: self.mtime,
+            mode: self.mode,
+            owner: self.owner,
+            target: b"",
+            group: None,
+        }
+    }
+}
+
 impl<'a> Record<'a> {
     /// Borrow from an entry that fits a line.
     pub(crate) fn of(entry: &'a ListEntry) -> Self {
@@ -35,6 +59,15 @@ impl<'a> Record<'a> {
             owner: entry.owner,
             target: &entry.target,
             group: entry.group.filter(|_| entry.kind == EntryType::File),
+        }
+    }
+
+    /// Return the attributes that a directory's own line has.
+    pub(crate) fn own_attributes(&self) -> OwnAttributes {
+        OwnAttributes {
+            mtime: self.mtime,
+            owner: self.owner,
+            mode: self.mode,
         }
     }
 

@@ -11,7 +11,8 @@ use huai_git::error::{Error, Result};
 
 use super::stream::{Frames, Parsed, count, int, take, varint, varlong};
 use crate::entry::{EntryType, ListEntry};
-use crate::entry_list::{EntryList, EntryStore};
+use crate::entry_list::EntryList;
+use crate::spool::EntryStore;
 
 // Flags of an entry.
 const SAME_MODE: u16 = 1 << 1;
@@ -80,6 +81,8 @@ pub struct RsyncList {
     data: Vec<u8>,
     next: Next,
     is_incremental: bool,
+    /// The path of the last entry, and what the next one takes over.
+    path: Vec<u8>,
     last: Last,
     /// The index of the next entry, and of the first of the current list.
     index: u32,
@@ -95,9 +98,8 @@ pub struct RsyncList {
 }
 
 /// The fields that an entry takes over from the one before.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Last {
-    path: Vec<u8>,
     seconds: i64,
     mode: u32,
     owner: (u32, u32),
@@ -117,6 +119,7 @@ impl RsyncList {
             data: Vec::new(),
             next: Next::Start,
             is_incremental: false,
+            path: Vec::new(),
             last: Last::default(),
             index: 0,
             first: 0,
@@ -146,12 +149,14 @@ impl RsyncList {
             bytes = b"";
         }
         self.frames.feed(bytes, &mut self.data)?;
-        let data = std::mem::take(&mut self.data);
+        let mut data = std::mem::take(&mut self.data);
         let mut cursor = Cursor::new(&data);
         loop {
             let before = cursor;
             if self.step(&mut cursor, entries)?.is_none() {
-                self.data = before.rest().to_vec();
+                let read_bytes = data.len().saturating_sub(before.rest().len());
+                data.drain(..read_bytes);
+                self.data = data;
                 return Ok(std::mem::take(&mut self.answer));
             }
         }
@@ -216,18 +221,18 @@ impl RsyncList {
             self.end_list();
             return Ok(Some(()));
         }
-        let mut last = self.last.clone();
-        take!(path(data, flags, &mut last.path)?);
+        let mut last = self.last;
+        let path = take!(path(data, flags, &self.path)?);
         let leader = take!(self.leader(data, flags)?);
         let leader_entry = leader.and_then(|number| self.leaders.get(&number));
         let (mut entry, names) = match leader_entry {
             Some((first_name, attributes)) => {
-                let path = last.path;
-                last = attributes.clone();
-                last.path = path;
-                (first_name.clone(), [None, None])
+                last = *attributes;
+                let mut entry = first_name.clone();
+                entry.path = path;
+                (entry, [None, None])
             }
-            None => take!(self.attributes(data, flags, &mut last)?),
+            None => take!(self.attributes(data, flags, path, &mut last)?),
         };
         let (user, group) = entry.owner;
         for (name, (is_user, id)) in names.iter().zip([(true, user), (false, group)]) {
@@ -235,13 +240,12 @@ impl RsyncList {
                 entries.name_owner(is_user, id, name);
             }
         }
-        entry.path.clone_from(&last.path);
+        self.path.clone_from(&entry.path);
         self.last = last;
         if flags & HARDLINK != 0 {
             entry.group = Some(leader.unwrap_or(self.index));
             if leader.is_none() {
-                self.leaders
-                    .insert(self.index, (entry.clone(), self.last.clone()));
+                self.leaders.insert(self.index, (entry.clone(), self.last));
             }
         }
         entries.add(entry)?;
@@ -265,10 +269,11 @@ impl RsyncList {
         &self,
         data: &mut Cursor<'_>,
         flags: u16,
+        path: Vec<u8>,
         last: &mut Last,
     ) -> Parsed<(ListEntry, [Option<Vec<u8>>; 2])> {
         let size = take!(varlong(data, 3)?);
-        let size = u64::try_from(size).map_err(|_| malformed(&last.path, "a negative size"))?;
+        let size = u64::try_from(size).map_err(|_| malformed(&path, "a negative size"))?;
         if flags & SAME_TIME == 0 {
             last.seconds = take!(varlong(data, 4)?);
         }
@@ -276,7 +281,7 @@ impl RsyncList {
         if flags & NANOSECONDS != 0 {
             nanoseconds = take!(count(data)?);
             if i128::from(nanoseconds) >= SECOND {
-                return Err(malformed(&last.path, "a fraction of more than a second"));
+                return Err(malformed(&path, "a fraction of more than a second"));
             }
         }
         if flags & SAME_MODE == 0 {
@@ -294,7 +299,7 @@ impl RsyncList {
         if kind == SYMLINK {
             let length = take!(count(data)?) as usize;
             if length > PATH_BYTES {
-                return Err(malformed(&last.path, "a target that is too long"));
+                return Err(malformed(&path, "a target that is too long"));
             }
             target = take!(data.take_bytes(length)).to_vec();
         }
@@ -303,10 +308,10 @@ impl RsyncList {
             DIRECTORY => EntryType::Directory,
             SYMLINK => EntryType::Symlink,
             kind if DEVICES.contains(&kind) || SPECIAL.contains(&kind) => EntryType::Special,
-            _ => return Err(malformed(&last.path, "an unknown type")),
+            _ => return Err(malformed(&path, "an unknown type")),
         };
         let entry = ListEntry {
-            path: last.path.clone(),
+            path,
             kind,
             size,
             mtime: i128::from(last.seconds)
@@ -401,7 +406,7 @@ impl RsyncList {
 }
 
 /// Take a path, of which the beginning may be that of the entry before.
-fn path(data: &mut Cursor<'_>, flags: u16, path: &mut Vec<u8>) -> Parsed<()> {
+fn path(data: &mut Cursor<'_>, flags: u16, last: &[u8]) -> Parsed<Vec<u8>> {
     let same = if flags & SAME_NAME == 0 {
         0
     } else {
@@ -412,13 +417,14 @@ fn path(data: &mut Cursor<'_>, flags: u16, path: &mut Vec<u8>) -> Parsed<()> {
     } else {
         take!(count(data)?) as usize
     };
-    if same > path.len() || same.saturating_add(length) > PATH_BYTES {
-        return Err(malformed(path, "a path that is too long after it"));
-    }
+    let Some(begin) = last
+        .get(..same)
+        .filter(|_| same.saturating_add(length) <= PATH_BYTES)
+    else {
+        return Err(malformed(last, "a path that is too long after it"));
+    };
     let rest = take!(data.take_bytes(length));
-    path.truncate(same);
-    path.extend_from_slice(rest);
-    Ok(Some(()))
+    Ok(Some([begin, rest].concat()))
 }
 
 /// Take the ids of user and group where they differ from those before; returns their names.
