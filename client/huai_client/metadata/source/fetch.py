@@ -188,13 +188,15 @@ class SourceFetch:
             return
         path = self._path / f"{LIST_NAME}.new"
         try:
+            with suppress(OSError):  # rsync transfers only where it differs, into a new file
+                path.hardlink_to(self._path / LIST_NAME)
             self._fetch_file(name, path)
             yield path
         finally:
             path.unlink(missing_ok=True)
 
     def _fetch_file(self, name: str, to: Path) -> None:
-        command = ["rsync", "--times", "--no-motd", "--timeout=600", "--", ""]
+        command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600", "--", ""]
         command[-1] = f"{self._daemon.url.rstrip('/')}/{name}"
         done = subprocess.run(
             [*command, os.fsdecode(to)], stdin=subprocess.DEVNULL, capture_output=True, check=False
