@@ -172,9 +172,9 @@ class Stand:
         if self.cold:
             drop_caches()
 
-    def rsync_daemon(self, module: str, tree: Path) -> str:
-        """The URL of `tree` at a stock rsync daemon."""
-        url = self._closing.enter_context(rsync_daemon({module: tree}))
+    def rsync_daemon(self, module: str, tree: Path, *, exclude: str = "") -> str:
+        """The URL of `tree` at a stock rsync daemon, without the paths in `exclude`."""
+        url = self._closing.enter_context(rsync_daemon({module: tree}, exclude=exclude))
         return f"rsync://127.0.0.1:{self._far(urlsplit(url).port or 0)}/{module}"
 
     def web_server(self, tree: Path, *, http2: bool) -> str:

@@ -1,0 +1,189 @@
+"""An upstream that does not run huai, listed by its rsync daemon, compared with rsync itself.
+
+Three daemons serve one tree: with a list as quick-fedora-mirror reads it, with a time stamp only,
+and with neither.  rsync copies from the last one.  First copies are made once.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from huai_client.metadata.source.record import load_record, save_record
+from huai_client.state.paths import module_places
+from tests.bench.figures import Figure, Goal
+from tests.bench.programs import Program
+from tests.bench.spending import Spent, cpu, peak, spend, take_turns, wall
+from tests.bench.stand import CHURN, Stand
+
+if TYPE_CHECKING:
+    from tests.bench.spending import Contestant
+
+_LIST, _STAMP = "fullfiletimelist-bench", "lastsync"
+_HIDDEN = {"published": "", "stamped": f"/{_LIST}", "plain": f"/{_LIST} /{_STAMP}"}
+"""The files that each daemon does not serve."""
+_LIST_ALONE = """
+import sys, tempfile
+from huai_client.metadata.source.daemon import Daemon
+from huai_client.run.options import NEVER
+from huai_native._native import EntryList
+
+with tempfile.TemporaryFile() as store:
+    entries = EntryList(store, 1 << 30)
+    Daemon(sys.argv[1], timeout=600, deadline=NEVER).list_tree(entries)
+    entries.write_tree(None)
+"""
+"""Lists, decodes and lays out a tree, and keeps no object."""
+
+
+def figures(stand: Stand) -> Iterator[Figure]:
+    """A first copy, the list, syncs without changes, syncs of changes."""
+    stand.change(publish)
+    upstream = _Upstream(stand)
+    yield from upstream.first_copy()
+    yield from upstream.list_alone()
+    yield from upstream.nothing_new()
+    yield from upstream.changes()
+
+
+def publish(tree: Path) -> None:
+    """Write the list and the time stamp of a tree, as an upstream does after an update."""
+    for name in (_LIST, _STAMP):
+        (tree / name).unlink(missing_ok=True)
+    rows = "".join(sorted(_rows(tree)))
+    text = f"[Version]\n2\n\n[Files]\n{rows}\n[Checksums SHA1]\n\n[End]\n"
+    (tree / _LIST).write_text(text)
+    (tree / _STAMP).write_text(f"{time():.0f}\n")
+
+
+def _rows(tree: Path) -> Iterator[str]:
+    folders = [os.fspath(tree)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                kind = "f"
+                if entry.is_symlink():
+                    kind = "l"
+                elif entry.is_dir():
+                    kind = "d"
+                    folders.append(entry.path)
+                seconds = max(status.st_mtime, status.st_ctime)
+                path = entry.path[len(os.fspath(tree)) + 1 :]
+                yield f"{seconds:.0f}\t{kind}\t{status.st_size}\t{path}\n"
+
+
+class _Upstream:
+    """The daemons of the tree, and the mirrors of it."""
+
+    def __init__(self, stand: Stand) -> None:
+        self._stand = stand
+        self._urls = {
+            name: stand.rsync_daemon(name, stand.tree, exclude=hidden)
+            for name, hidden in _HIDDEN.items()
+        }
+        self._clients = {
+            name: Program("huai-client", stand.folder / f"client-{name}") for name in _HIDDEN
+        }
+        self._peer = stand.folder / "peer"
+
+    def first_copy(self) -> Iterator[Figure]:
+        """Fill all mirrors."""
+        for name in ("published", "plain"):
+            self._add(name, name)
+        self._peer.mkdir()
+        peer = "rsync -aH"
+        samples = take_turns(
+            {
+                "published": partial(self._sync, "published"),
+                peer: partial(self._rsync, peer),
+                "plain": partial(self._sync, "plain"),
+            },
+            1,
+            self._stand.rest,
+        )
+        self._add("stamped", "plain")  # it finds all files in place
+        self._sync("stamped")
+        for name in ("published", "plain"):
+            yield from _rows_of(f"first copy, {name}", samples[name], peer, samples[peer])
+
+    def list_alone(self) -> Iterator[Figure]:
+        """CPU time an entry and memory of listing the tree."""
+        peer, url = "rsync -r --list-only", self._urls["plain"]
+        samples = take_turns(
+            {
+                "huai": lambda: spend(["python", "-c", _LIST_ALONE, url]),
+                peer: lambda: spend([*peer.split(), f"{url}/"]),
+            },
+            self._stand.rounds,
+            self._stand.rest,
+        )
+        ours, theirs = samples["huai"], samples[peer]
+        entry = self._stand.entries / 1e6
+        yield Figure("the list alone", wall(ours), "s", peer, wall(theirs))
+        goal = Goal(2, "2 µs")
+        title = "the list alone, client's CPU an entry"
+        yield Figure(title, cpu(ours) / entry, "µs", peer, cpu(theirs) / entry, goal)
+        goal = Goal(100 << 20, "100 MiB")
+        yield Figure("the list alone, memory", peak(ours), "B", peer, peak(theirs), goal)
+
+    def nothing_new(self) -> Iterator[Figure]:
+        """Syncs of a tree that has not changed."""
+        peers = {"published": "rsync -an --delete", "stamped": "rsync -an"}
+        contestants: dict[str, Contestant] = {
+            **{name: partial(self._sync, name) for name in peers},
+            **{peer: partial(self._rsync, peer) for peer in peers.values()},
+        }
+        samples = take_turns(contestants, self._stand.rounds, self._stand.rest)
+        for name, peer in peers.items():
+            yield from _rows_of(f"nothing new, {name}", samples[name], peer, samples[peer])
+
+    def changes(self) -> Iterator[Figure]:
+        """Whole syncs of a changed tree."""
+        peer = "rsync -aH --delete"
+        samples: dict[str, list[Spent]] = {"published": [], peer: [], "plain": []}
+        turns: list[tuple[str, Contestant]] = [
+            ("published", partial(self._sync, "published")),
+            (peer, partial(self._rsync, peer)),
+            ("plain", partial(self._sync, "plain")),
+        ]
+        for number in range(self._stand.rounds):
+            self._stand.churn()
+            self._stand.change(publish)
+            self._make_stale("plain")
+            for name, turn in turns if number % 2 == 0 else reversed(turns):
+                self._stand.rest()
+                samples[name].append(turn())
+        for name in ("published", "plain"):
+            title = f"{CHURN:.1%} changed, {name}, whole sync"
+            yield from _rows_of(title, samples[name], peer, samples[peer])
+
+    def _add(self, name: str, folder: str) -> None:
+        dest = self._stand.folder / folder
+        dest.mkdir(exist_ok=True)
+        self._clients[name].run("add", name, self._urls[name], dest)
+
+    def _sync(self, name: str) -> Spent:
+        return spend(self._clients[name].command("sync", name, "--quiet"))
+
+    def _rsync(self, command: str) -> Spent:
+        return spend([*command.split(), f"{self._urls['plain']}/", f"{self._peer}/"])
+
+    def _make_stale(self, name: str) -> None:
+        """Let the last list be as old as makes the next sync list again."""
+        folder = module_places(self._clients[name].root, name).repository
+        record = load_record(folder, self._urls[name])
+        assert record is not None
+        save_record(folder, replace(record, listed=0.0))
+
+
+def _rows_of(
+    title: str, ours: Sequence[Spent], peer: str, theirs: Sequence[Spent]
+) -> Iterator[Figure]:
+    yield Figure(title, wall(ours), "s", peer, wall(theirs))
+    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
+    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))
