@@ -83,7 +83,7 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
             return describe_listing(url, _PROBE_SECONDS), ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = suggest_module(url, mirror.upstream_name)
+        hint = error.hint if url.listing else suggest_module(url, mirror.upstream_name)
         return "", f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
         return "", f"warning: {error.message}\n  {error.hint or 'sync tries again'}"

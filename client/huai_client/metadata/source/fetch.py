@@ -1,7 +1,8 @@
 """Makes the commit of an upstream that does not run huai, from its lists.
 
-Order of writes: the objects, as a pack; the commit, as another one; the published list; the record.
-The caller moves the ref.  A run that is cut leaves unused packs, and lists again.
+Order of writes: the objects, as a pack; the commit, as another one; the published list before is
+removed; the record; the new published list.  The caller moves the ref.  A run that is cut leaves
+unused packs, and lists again: a published list is only there with the record of its commit.
 """
 
 import os
@@ -17,7 +18,7 @@ import msgspec
 
 from huai_client.config.mirror import Listing
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.http import MetadataUrl, UpstreamDownError
+from huai_client.metadata.http import MetadataUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
 from huai_client.metadata.source.daemon import Daemon, ListOutcome
 from huai_client.metadata.source.probe import (
@@ -148,12 +149,12 @@ class SourceFetch:
             new = msgspec.structs.replace(record, commit=commit)
             if commit == record.commit:  # these are gone, which only the next list of all proves
                 new = msgspec.structs.replace(record, state="", listed=0.0)
+            save_record(self._path, new)
         else:
-            new = self._list_all(record, accepted)
-        save_record(self._path, new)
-        return new.commit, tuple(sorted(set(list_packs(self._path)) - packs))
+            commit = self._list_all(record, accepted)
+        return commit, tuple(sorted(set(list_packs(self._path)) - packs))
 
-    def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str]) -> SourceRecord:
+    def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str]) -> str:
         """Commit the upstream's present state; what a published list does not name is unchanged."""
         started = time.time()
         published = record.published if record else self._find_published()
@@ -164,9 +165,12 @@ class SourceFetch:
             tree = self._amended(past, fetched, published) if past and fetched else None
             tree = tree or self._list(past)
             commit = self._commit(tree, past, accepted, int(started))
+            (self._path / LIST_NAME).unlink(missing_ok=True)
+            new = SourceRecord(self._url.address, commit, started, probes, state, published)
+            save_record(self._path, new)
             if fetched:
                 fetched.replace(self._path / LIST_NAME)
-        return SourceRecord(self._url.address, commit, started, probes, state, published)
+        return commit
 
     # Lists
 
@@ -214,7 +218,12 @@ class SourceFetch:
             if outcome.partial and past is not None:
                 return self._amend(entries, past, [], writer)
             skipped = entries.skipped
-            tree, totals = entries.write_tree(writer)
+            try:
+                tree, totals = entries.write_tree(writer)
+            except FormatError as error:
+                if outcome.partial and outcome.messages:  # the top itself may be missing
+                    raise UpstreamError(f"{self._url}: {outcome.messages[-1]}") from error
+                raise
             self._finish(writer)
             return _Tree(tree, Totals(*totals), skipped)
 
@@ -224,10 +233,12 @@ class SourceFetch:
         Returns None if that is not enough: the whole tree has to be listed.
         """
         former = self._path / LIST_NAME
-        if not former.exists():
+        if not _is_complete(former):
             return None
-        with former.open("rb") as old, published.open("rb") as new:
-            changed, removed_paths, _ = compare_file_lists(old, new)
+        try:
+            changed, removed_paths, _ = _compare(former, published)
+        except FormatError as error:
+            raise error.within(f"{self._url}/{name}") from error
         return self._list_names([*lists_beside(name), *changed], removed_paths, past)
 
     def _list_names(
@@ -304,3 +315,17 @@ class SourceFetch:
         finally:
             with suppress(OSError):
                 writer.abort()
+
+
+def _is_complete(file_list: Path) -> bool:
+    """Return True for a published list that is here, and whole."""
+    try:
+        _compare(file_list, file_list)
+    except (FormatError, FileNotFoundError):
+        return False
+    return True
+
+
+def _compare(old: Path, new: Path) -> tuple[list[bytes], list[bytes], tuple[int, int]]:
+    with old.open("rb") as old_list, new.open("rb") as new_list:
+        return compare_file_lists(old_list, new_list)
