@@ -41,6 +41,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
 from tests.fuzz.content import CONTENT
 from tests.fuzz.folder import folder
+from tests.fuzz.listings import LISTINGS
 from tests.fuzz.metadata import METADATA
 from tests.fuzz.server import SERVER
 from tests.fuzz.state_files import STATE_FILES
@@ -374,4 +375,4 @@ _PARSERS = {
     "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
 }
 
-TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **CONTENT, **SERVER}
+TARGETS = {**_PARSERS, **LISTINGS, **METADATA, **STATE_FILES, **CONTENT, **SERVER}

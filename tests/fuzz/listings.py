@@ -1,0 +1,81 @@
+"""Fuzzed lists of upstreams without huai: what an rsync daemon sends, and published lists."""
+
+import io
+
+from huai_native._native import EntryList, RsyncList, compare_file_lists
+from huai_schema.errors import FormatError
+from tests.fuzz.metadata import NEXT
+from tests.fuzz.target import Outcome, Target
+
+_LIMIT = 100
+_FRAME = 200
+
+
+def _stream(data: bytes) -> object:
+    """Decode a stream of a sender, in two protocols and two parts."""
+    outcomes: list[bool] = []
+    for protocol in (30, 31):
+        entries = EntryList(io.BytesIO(), _LIMIT)
+        reader = RsyncList(protocol, entries)
+        for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+            reader.feed(part)
+        outcomes += (reader.is_complete, reader.is_partial, reader.messages() != [])
+        outcomes += (entries.entries() != [], entries.skipped > 0)
+        if reader.is_complete:
+            entries.write_tree(None)
+    return Outcome(outcomes)
+
+
+def _framed(data: bytes) -> object:
+    """Decode the data of a sender: all that follows its flags and its seed."""
+    frames = (data[at : at + _FRAME] for at in range(1, len(data), _FRAME))
+    stream = b"".join(len(frame).to_bytes(3, "little") + b"\7" + frame for frame in frames)
+    return _stream(data[:1] + bytes(4) + stream)
+
+
+def _compare(data: bytes) -> object:
+    old, _, new = data.partition(NEXT)
+    changed, removed, counts = compare_file_lists(io.BytesIO(old), io.BytesIO(new))
+    return Outcome((changed != [], removed != [], counts[0] > counts[1]))
+
+
+# Fields of an entry, as flist.c of rsync writes them.
+_SIZE, _TIME, _ROOT = b"\0\5\0", b"\x5f\0\1\2", b"\0\0"
+_FILE, _DIRECTORY, _SYMLINK = b"\xa4\x81\0\0", b"\xed\x41\0\0", b"\xff\xa1\0\0"
+_SAME_TIME_AND_OWNER = b"\x9c\0"
+_TOP = b"\4\0\1." + _SIZE + _TIME + _DIRECTORY + _ROOT
+_LEADER = b"\4\x12\1a" + _SIZE + _TIME + _FILE + b"\3\4"
+_OTHER_NAME = b"\4\2\1b\1"
+_LINK = _SAME_TIME_AND_OWNER + b"\1l" + _SIZE + _SYMLINK + b"\6target"
+_FOLDER = _SAME_TIME_AND_OWNER + b"\1d" + _SIZE + _DIRECTORY
+_BELOW = b"\xbc\0\1\2/f" + _SIZE + _FILE
+_NAMES = b"\3\5three\0" + b"\4\4four\0"
+_ALL = _TOP + _LEADER + _OTHER_NAME + _LINK + _FOLDER + _BELOW
+_LISTS = [
+    b"\0" + _ALL + b"\0" + _NAMES,
+    b"\1" + _TOP + _LEADER + b"\0\xff\x65" + _FOLDER + b"\0\xff\xfe\x80\2\0\0",
+    b"\0" + _TOP + b"\4\x10\1\0\0",
+]
+_PUBLISHED = b"[Version]\n2\n\n[Files]\n5\tf\t1\ta\n6\td\t0\td\n7\tl\t1\td/l\n\n[End]\n"
+
+LISTINGS = {
+    "file-lists": Target(
+        _compare,
+        (FormatError,),
+        [
+            _PUBLISHED + NEXT + _PUBLISHED.replace(b"\t1\ta", b"\t2\tb"),
+            _PUBLISHED + NEXT + _PUBLISHED,
+        ],
+        [NEXT, b"\n[Files]\n", b"[End]\n", b"5\tf\t1\t"],
+    ),
+    "rsync-entries": Target(_framed, (FormatError,), _LISTS, [_LEADER, _OTHER_NAME, _BELOW]),
+    "rsync-list": Target(
+        _stream,
+        (FormatError,),
+        [
+            b"\0\0\0\0\0" + len(_LISTS[0][1:]).to_bytes(3, "little") + b"\7" + _LISTS[0][1:],
+            b"\0\0\0\0\0\6\0\0\10hello\n\4\0\0\35\1\0\0\0",
+        ],
+        [b"\0\0\7", b"\0\0\10", _TOP],
+    ),
+}
