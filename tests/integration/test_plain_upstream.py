@@ -27,6 +27,7 @@ from tests.support.plain_upstream import (
     serving_plainly,
 )
 from tests.support.rsyncd import IS_ROOT, rsync_daemon
+from tests.support.unprivileged import NOBODY
 from tests.support.upstream import SECONDS, T0, Downstream, Upstream
 
 
@@ -403,7 +404,8 @@ def test_what_the_daemon_cannot_read_is_kept(tmp_path: Path) -> None:
     up.many(b"closed/below", 5)
     up.many(b"open", 5)
     log = tmp_path / "log"
-    with rsync_daemon({"m": up.tree}, log_file=str(log), uid="nobody", gid="nogroup") as url:
+    number = str(NOBODY)
+    with rsync_daemon({"m": up.tree}, log_file=str(log), uid=number, gid=number) as url:
         up.url, up.log = f"{url}/m", log
         place = Place(tmp_path, url, log)
         down = place.downstream(up)
