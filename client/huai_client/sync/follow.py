@@ -27,10 +27,16 @@ class Following:
         self,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        patience: float = _PATIENCE_SECONDS,
     ) -> None:
-        """Use `pause` to sleep for a number of seconds."""
+        """Use `pause` to sleep for a number of seconds.
+
+        `patience`: the longest wait (s) for the next commit of an upstream that had one in the run.
+        """
         self._pause = pause
         self._clock = clock
+        self._patience = patience
         self._until = float("inf")
         self._least: int | None = None
         self._left = _TRIES
@@ -56,7 +62,7 @@ class Following:
 
     def _comes(self, is_newer: Callable[[], bool]) -> bool:
         """Wait for a newer commit, if there was one in this run; return True if there is one."""
-        patience = _PATIENCE_SECONDS if self.plans > 1 else 0.0
+        patience = self._patience if self.plans > 1 else 0.0
         waited = 0.0
         while not is_newer():
             if waited >= patience:

@@ -89,7 +89,8 @@ class Sync:
 
     def run(self, observer: Observer, approve: Approve) -> SyncResult:
         """Bring the tree to the newest commit."""
-        following = Following()
+        # Waiting brings no commit of an upstream that is listed.
+        following = Following(patience=0.0) if self._is_listed else Following()
         while True:
             result = self._round(observer, approve)
             if not self._must_plan_again(result, following):
@@ -97,8 +98,7 @@ class Sync:
                 valid_until = self._signatures.valid_until(result.commit)
                 plans = following.plans
                 result = replace(result, news=self._news, valid_until=valid_until)
-                listed = self._upstream.metadata.first.listing is not None
-                return replace(result, plans=plans, nothing_at=nothing_at, listed=listed)
+                return replace(result, plans=plans, nothing_at=nothing_at, listed=self._is_listed)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to the applied commit."""
@@ -142,6 +142,11 @@ class Sync:
             state = state_after(prepared, record.state, accepted, trash_kept=keeps)
             record.save_applied(prepared, state)
         return result
+
+    @property
+    def _is_listed(self) -> bool:
+        """True for an upstream that does not run huai."""
+        return self._upstream.metadata.first.listing is not None
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
         """Prepare to plan again and return True, else False, as after the deadline.
