@@ -73,7 +73,7 @@ def test_the_modules_of_an_upstream_are_listed(place: Site, down: Downstream) ->
     assert f"{up.name}: serial 1, 5 entries" in down.run("modules", f"{place.url}/").out
     for url in (f"{place.url}/git/{up.name}.git", place.url):
         assert down.run("modules", url).code == 0
-    assert down.run("modules", "rsync://h/m").code == ExitCode.CONFIG
+    assert down.run("modules", "rsync://h/m").code == ExitCode.NETWORK
     assert down.run("modules", place.content_url.replace("rsync", "http")).code != 0
 
 

@@ -1,6 +1,5 @@
 """A source that announces its metadata needs no configuration at all."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -208,13 +207,9 @@ def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
 def test_the_fallback_daemon_serves_the_file(short_path: Path) -> None:
     """The attr tree lists it, without its content, which is read in the real tree."""
     site = FallbackSite(short_path)
-    with fallback_serving(site) as service, serving(site.root) as (_, url):
+    with fallback_serving(site), serving(site.root) as (_, url):
         site.modules[NAME] += f'content_urls = ["{site.url(NAME)}/"]'
         site.configure()
-        # It names the port that the service had chosen itself, so the daemon starts again.
-        assert service.stdout is not None
-        while json.loads(service.stdout.readline())["type"] != "listening":
-            pass
         assert run_server(site.root, "announce", NAME, url).returncode == 0
         site.commit()
         announcement = Announcement.of(url, NAME).encode()

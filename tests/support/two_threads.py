@@ -4,6 +4,7 @@
 it, while another thread is in the middle of a call that waits for Python.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -288,6 +289,55 @@ def publish_order_calls(tree: Path, call: HeldCall) -> Calls:
     }
 
 
+class HeldFile:
+    """A file whose first write is held."""
+
+    def __init__(self, call: HeldCall) -> None:
+        self.call = call
+        self.file = io.BytesIO()
+        self.read, self.seek = self.file.read, self.file.seek
+
+    def write(self, data: bytes, /) -> int:
+        self.call()
+        return self.file.write(data)
+
+
+def sent_entries(count: int) -> bytes:
+    """Return what an rsync daemon sends for so many empty files, and one in each of two folders."""
+    attributes = bytes(7)
+    entries = b"\1\1." + attributes + (0o40755).to_bytes(4, "little") + b"\0\0"
+    for name in (
+        *(b"%0200d" % number for number in range(count)),
+        b"d/%0198d" % 0,
+        b"e/%0198d" % 0,
+    ):
+        entries += b"\1\xc8" + name + attributes + (0o100644).to_bytes(4, "little") + b"\0\0"
+    return (7 << 24 | len(entries)).to_bytes(4, "little") + entries
+
+
+def entry_list_calls(tree: Path, call: HeldCall) -> Calls:
+    entries = _native.EntryList(HeldFile(call), 1_000_000)
+    _native.RsyncList(31, entries).feed(bytes(5) + sent_entries(3))
+    return entries.entries, {
+        "skipped": lambda: entries.skipped,
+        "entries": entries.entries,
+        "amend": lambda: entries.amend((*lent_objects(tree, HeldCall(None)), 1000), [], None),
+        "write_tree": lambda: entries.write_tree(None),
+    }
+
+
+def rsync_list_calls(_: Path, call: HeldCall) -> Calls:
+    entries = _native.EntryList(HeldFile(call), 1_000_000)
+    reader = _native.RsyncList(31, entries)
+    reader.feed(bytes(5))
+    return lambda: reader.feed(sent_entries(3000)), {
+        "is_complete": lambda: reader.is_complete,
+        "is_partial": lambda: reader.is_partial,
+        "messages": reader.messages,
+        "feed": lambda: reader.feed(b""),
+    }
+
+
 OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "TreeReader": tree_reader_calls,
     "Layout": layout_calls,
@@ -305,6 +355,8 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "FileList": file_list_calls,
     "Ls": ls_calls,
     "PublishOrder": publish_order_calls,
+    "EntryList": entry_list_calls,
+    "RsyncList": rsync_list_calls,
 }
 """The classes that may wait for Python in a call."""
 

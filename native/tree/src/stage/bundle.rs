@@ -81,8 +81,8 @@ impl BundleWriter {
                 Head::File { mtime, .. } => stage(&mut self.targets, file, mtime, content)
                     .map_err(|errno| Error::new("write", &file.wanted.path, errno))
                     .map_err(|error| format::Error::Lent(Box::new(error)))?,
-                Head::Missing => BundleArrival::Missing,
-                Head::Changed => BundleArrival::Mismatch,
+                // The next commit names it.
+                Head::Missing | Head::Changed => BundleArrival::Missing,
                 Head::Unreadable => BundleArrival::Denied,
                 Head::Large => BundleArrival::Unreached,
             };
