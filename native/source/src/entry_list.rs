@@ -36,7 +36,7 @@ pub struct EntryList<S> {
     groups: HashMap<u32, Vec<u8>>,
     limit: u64,
     count: u64,
-    /// The number of entries that no commit can hold, and the path of the first.
+    /// The number of entries that no commit can hold.
     skipped: u64,
 }
 

@@ -233,11 +233,13 @@ class SourceFetch:
         Returns None if that is not enough: the whole tree has to be listed.
         """
         former = self._path / LIST_NAME
-        if not _is_complete(former):
-            return None
         try:
             changed, removed_paths, _ = _compare(former, published)
+        except FileNotFoundError:
+            return None
         except FormatError as error:
+            if not _is_complete(former):
+                return None
             raise error.within(f"{self._url}/{name}") from error
         return self._list_names([*lists_beside(name), *changed], removed_paths, past)
 
@@ -318,10 +320,10 @@ class SourceFetch:
 
 
 def _is_complete(file_list: Path) -> bool:
-    """Return True for a published list that is here, and whole."""
+    """Return True for a published list that is whole."""
     try:
         _compare(file_list, file_list)
-    except (FormatError, FileNotFoundError):
+    except FormatError:
         return False
     return True
 

@@ -23,9 +23,9 @@ pub enum BundleArrival {
     Arrived,
     /// It has owner and mode too, and can be published.
     Finished,
-    /// The server has no such file.
+    /// The server has no such file, or another version of it.
     Missing,
-    /// The server has another version of it.
+    /// It has another size, or, without a digest, another time.
     Mismatch,
     /// It has the right size and wrong content.
     Wrong,
