@@ -89,10 +89,22 @@ def test_status_tells_what_was_never_verified(pair: tuple[Upstream, Downstream])
     assert progress["content"]["oldest"] is None
     assert progress["current"] is True
     text = down.run("status", "--parts").out
-    assert "read all of it never" in text
+    assert ", never read" in text
     assert [line.split(":")[0].strip() for line in text.splitlines()[1:]] == [".", "a", "b", "c"]
     assert down.verify("--content").code == 0
     assert standing(down)["content"]["never"] == 0
+
+
+def test_status_says_so_if_all_changed_since_it_was_verified(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"content")
+    down = place.synced_downstream(up)
+    assert down.verify("--content").code == 0
+    up.put(b"file", b"other content")
+    up.commit()
+    down.synced()
+    text = down.run("status").out
+    assert ", not compared since it changed, not read since it changed" in text
 
 
 def test_one_path_is_recorded(pair: tuple[Upstream, Downstream]) -> None:

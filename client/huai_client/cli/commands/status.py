@@ -240,14 +240,18 @@ class _ModuleStatus:
 
 
 def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
-    yield f"compared {_times_text(summary.metadata, summary.parts)}"
-    yield f"read {_times_text(summary.content, summary.parts)}"
+    yield _times_text("compared", summary.metadata, summary.parts)
+    yield _times_text("read", summary.content, summary.parts)
     if summary.damaged:
         yield f"{counted(summary.damaged, 'path')} differed"
 
 
-def _times_text(times: VerifyTimes, parts: int) -> str:
-    """Return when the parts were verified, and the share of those that were not."""
+def _times_text(verb: str, times: VerifyTimes, parts: int) -> str:
+    """Return when the parts were compared or read, and the share of those that were not."""
+    if times.changed == parts:
+        return f"not {verb} since it changed"
+    if times.never == parts:
+        return f"never {verb}"
     texts: list[str] = []
     if times.oldest:
         texts.append(f"{moment(times.oldest)} to {moment(times.newest)}")
@@ -255,11 +259,9 @@ def _times_text(times: VerifyTimes, parts: int) -> str:
         texts.append(f"{_share(times.changed, parts)} not since it changed")
     if times.never:
         texts.append(f"{_share(times.never, parts)} never")
-    return " and ".join(texts)
+    return f"{verb} {' and '.join(texts)}"
 
 
 def _share(count: int, parts: int) -> str:
     """Return a share in percent that is never rounded to none or all."""
-    if count == parts:
-        return "all of it"
     return f"{min(99, max(1, round(100 * count / parts)))}%"
