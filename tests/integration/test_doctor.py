@@ -233,7 +233,7 @@ def test_the_lock_and_its_holder(down: Downstream) -> None:
         assert findings["hardlinks"][0]["result"] == "skipped"
         text = down.run("doctor", down.name).out
         assert text.count("another run holds the lock") == 1
-        assert "  skipped  reflinks, noreplace, times, modes, names: as hardlinks\n" in text
+        assert "  skipped  reflinks, noreplace, times, modes, names: same as hardlinks\n" in text
         old = time.time() - 90_000
         os.utime(places(down).lock, (old, old))
         assert results(down, "lock") == ["warn"]

@@ -126,6 +126,7 @@ def test_log_lists_each_run_newest_first(down: Downstream) -> None:
     assert "serial 1 → 2" in last
     assert last.endswith("ok")
     assert "NETWORK (10)" in failed
+    assert "1 change of attributes, 2 removed, 4 directories touched" in last
     assert "2 times" in failed
 
 

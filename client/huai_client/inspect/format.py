@@ -13,6 +13,13 @@ from huai_schema.paths import exact, show
 
 _SECOND = 1_000_000_000
 _DIGEST_SHOWN = 16
+_DONE = {
+    "made": ("new directory", "new directories"),
+    "symlinked": ("symlink", ""),
+    "attributes": ("change of attributes", "changes of attributes"),
+    "directories": ("directory touched", "directories touched"),
+}
+"""The words for steps whose name in a `RunRecord` is not a participle."""
 _MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~", Sign.MOVED: "=>"}
 
 
@@ -148,5 +155,9 @@ def _counts(record: RunRecord) -> str:
     if record.kind == "verify":
         how = "content too" if record.content else "attributes"
         return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"
-    done = ", ".join(f"{count:,} {name}" for name, count in record.done.items())
+    done = ", ".join(_step_count(name, int(count)) for name, count in record.done.items())
     return done or ("nothing done" if record.succeeded else "")
+
+
+def _step_count(name: str, count: int) -> str:
+    return counted(count, *_DONE[name]) if name in _DONE else f"{count:,} {name}"

@@ -37,7 +37,7 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
     if reasons.verified is not None:
         times = reasons.verified
         by, content = _verified_words(times.metadata), _verified_words(times.content)
-        yield "verified", f"with {show(times.part)}: attributes {by}, content {content}"
+        yield "verified", f"attributes {by}, content {content}, with all of {show(times.part)}"
     for line in _next_words(reasons.next_sync, reasons.local.status):
         yield "next sync", line
 

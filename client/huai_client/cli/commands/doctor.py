@@ -72,7 +72,7 @@ class _Report:
                 click.echo(f"  {'':8} {'':12} → {finding.fix}")
         for (result, _), (first, *more) in alike.items():
             if more:
-                click.echo(f"  {result:8} {', '.join(more)}: as {first}")
+                click.echo(f"  {result:8} {', '.join(more)}: same as {first}")
 
     def conclude(self) -> int:
         """Print the totals, and return the exit code."""
