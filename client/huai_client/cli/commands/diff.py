@@ -27,7 +27,7 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     A and B are serials, beginnings of commit ids, or `applied` (what the tree was brought to),
     `previous` (what it was before) and `newest` (what was fetched last, also by `plan`). A defaults
     to `applied` and B to `newest`; without both, shows what the next sync would bring, or if
-    nothing new is known, what the last one brought. Asks no upstream, and costs what differs.
+    nothing new is known, what the last one brought. Asks no upstream.
     """
     end_with_reader()
     load(root).module(name)

@@ -20,7 +20,7 @@ from huai_schema.errors import HuaiError
 @json_option
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
-    """Check for whatever would keep the modules NAME, or all, from syncing.
+    """Check for anything that would keep the modules NAME, or all, from syncing.
 
     Checks programs, state, destination, file systems, the clock and the upstreams (one small file
     of each is compared with the newest commit), and says how to fix what is wrong. Changes nothing.

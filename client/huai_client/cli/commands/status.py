@@ -65,8 +65,9 @@ def command(
 ) -> int:
     """Show the state of the modules NAME, or of all, and which upstreams fail.
 
-    Ends with exit code 54 if a module's commit is older than its max_age, and with 40 if there is
-    no module. Failed runs are reported, and do not change the exit code.
+    Ends with exit code 54 if a module's commit is older than its max_age or its signature expired,
+    and with 40 if client.toml has no module. Failed runs are reported, and do not change the exit
+    code.
     """
     end_with_reader()
     config = load(root)

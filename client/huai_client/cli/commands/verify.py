@@ -101,8 +101,8 @@ def command(
     """Compare the trees of the modules NAME with their applied commits.
 
     Lists what differs, and ends with exit code 47 if anything differs and was not repaired; with
-    several modules, the worst code counts. Never delays a sync, and gives way to other users of the
-    disk.
+    several modules, the worst code counts. A sync can run meanwhile. Reading gives way to other
+    users of the disk.
     """
     if only and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")

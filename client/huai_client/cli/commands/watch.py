@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Sync the modules NAME, or all, whenever their upstream has a new commit, until stopped.
 
-    Stays connected to the upstreams, which announce each commit. Modules of those that do not are
-    polled. SIGHUP rereads client.toml; its table [watch] has the settings.
+    Stays connected to the upstreams, which announce each commit. Modules of upstreams that do not
+    are polled. SIGHUP rereads client.toml; its table [watch] has the settings.
     """
     from huai_client.cli.watch.watch import Watch
 

@@ -17,7 +17,7 @@ from huai_server.config.load import load
 @click.argument("url")
 @console_options()
 def command(root: Path, name: str, url: str, console: Console) -> None:
-    """Write a file into the tree of NAME that says where its metadata are: at URL.
+    """Write a file into the tree of NAME that names URL as the address of its metadata.
 
     huai-rsync looks for this file, huai-upstream, at the top of what it is to copy, and then needs
     no configuration. It is an entry of the tree like any other: commit afterwards. If the tree is

@@ -43,7 +43,7 @@ from huai_server.config.load import load
     multiple=True,
     metavar="FILE",
     help="Look only at the paths that FILE names (- is standard input): a log of rsync, or a list. "
-    "Can be given several times.",
+    "May be given several times.",
 )
 @click.option(
     "--changes-format",
@@ -67,9 +67,8 @@ def command(
 ) -> int:
     """Scan the trees of the modules NAME, or of all, and commit what changed.
 
-    With --changes the tree is not scanned: only the paths that the files name are looked at, at the
-    cost of these paths, however large the tree is. The next commit without --changes finds and
-    reports what the lists missed.
+    With --changes only the paths that the files name are looked at, however large the tree is. The
+    next commit without --changes finds and reports what the lists missed.
 
     Exit code 41 means that some paths could not be committed as they are: they are named and keep
     their old entries, and everything else is committed. Modules are committed independently; the

@@ -21,8 +21,9 @@ def command(root: Path, name: str, console: Console) -> int:
     with their digests: probe_files of each URL, and at most probe_bytes of each mirror. The results
     are shown by the API and on the module's page until the next run. Run it from a timer.
 
-    Exit code 48 means that a mirror serves other content than it attests. After a run that did not
-    find it good either, 47 means that it lacks what it attests, 10 that it could not be reached.
+    Exit code 48 means that a mirror serves other content than it attests. If the run before
+    did not find the mirror good either, 47 means that it lacks what it attests, and 10 that it
+    could not be reached.
     """
     codes = []
     for probed in probe_mirrors(root, load(root), name):

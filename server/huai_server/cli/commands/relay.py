@@ -16,8 +16,8 @@ from huai_server.cli.options import each_module, modules_options
 @click.option(
     "--accept-rollback",
     is_flag=True,
-    help="Hand on an older commit than is served, or one of another module of that name. "
-    "Downstreams refuse it until their administrators say the same.",
+    help="Serve an older commit than before, or one of another module of that name. Downstreams "
+    "refuse it until their administrators give this option too.",
 )
 @wait_option("another run")
 @each_module(quiet=True, relayed=True)

@@ -22,7 +22,10 @@ class MissingExtraError(HuaiError):
 @click.command()
 @click.option("--host", metavar="ADDRESS", help="Listen here instead of where server.toml says.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Use this port; 0 picks a free one.",
 )
 @console_options()
 def command(root: Path, host: str | None, port: int | None, console: Console) -> None:
