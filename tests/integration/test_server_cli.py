@@ -77,6 +77,7 @@ def test_add_writes_its_options(tmp_path: Path, tree: Path) -> None:
     for name, words, expected in (
         ("one", [*options, "--private"], {**values, "access": "private"}),
         ("two", ["--relay", "/usr", "--relay-name", "other"], relay),
+        ("three", ["--digest", "later"], {"digest": "later"}),
     ):
         done = run_server(tmp_path, "add", name, str(tree), *words)
         assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """`huai-server add`: write a module into the configuration."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -32,10 +33,11 @@ from huai_server.config.tables import Module
 )
 @click.option(
     "--digest",
-    type=click.Choice(["now", "off"]),
+    type=click.Choice(["now", "later", "off"]),
     default="now",
     show_default=True,
-    help="Read new and changed files and record digests of their content, or do not.",
+    help="When to read new and changed files for their digests: with each commit, later by "
+    "`huai-server digest`, or never.",
 )
 @click.option(
     "--exclude",
@@ -73,7 +75,7 @@ def command(
     path: Path,
     content_urls: tuple[str, ...],
     mirrors: tuple[str, ...],
-    digest: str,
+    digest: Literal["now", "later", "off"],
     exclude: tuple[str, ...],
     cross_file_systems: bool,
     no_owners: bool,
@@ -88,7 +90,7 @@ def command(
         path=str(path.absolute()),
         content_urls=content_urls,
         mirrors=mirrors,
-        digest="off" if digest == "off" else "now",
+        digest=digest,
         exclude=exclude,
         one_file_system=not cross_file_systems,
         owners=not no_owners,
