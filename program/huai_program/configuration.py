@@ -130,7 +130,7 @@ def closest(word: str, choices: Iterable[str]) -> str:
     import difflib  # loaded only after a typing error
 
     near = difflib.get_close_matches(word, ordered, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(ordered) or 'none'}"
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(ordered) or 'none'}"
 
 
 def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
