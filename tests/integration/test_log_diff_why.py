@@ -472,6 +472,9 @@ def test_a_module_that_was_never_synced(place: Site) -> None:
     assert down.run("why", down.name, "a").code == 47
     assert not places(down).repository.exists()
     assert down.run("log", "unknown").code == 45
+    down.dest.rmdir()
+    assert down.sync().code == 52
+    assert "serial" not in down.run("log", down.name).out
 
 
 def test_they_work_while_a_sync_runs(down: Downstream) -> None:

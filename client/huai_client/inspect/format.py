@@ -145,7 +145,7 @@ def run_values(
 def _way(record: RunRecord, serials: Mapping[str, int]) -> str:
     new = str(record.serial) if record.serial else "?"
     if record.commit == record.before:
-        return f"serial {new}"
+        return f"serial {new}" if record.serial else ""
     if not record.before:
         return f"nothing → serial {new}"
     return f"serial {serials.get(record.before, '?')} → {new}"
