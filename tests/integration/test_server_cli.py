@@ -182,6 +182,11 @@ def test_people_get_sentences_and_with_quiet_only_errors(root: Path, tree: Path)
     assert done.stderr
 
 
+def test_status_of_no_module_says_what_to_do(tmp_path: Path) -> None:
+    assert "huai-server add NAME PATH" in run_server(tmp_path, "status").stdout
+    assert run_server(tmp_path, "status", "--json").stdout == ""
+
+
 def test_a_content_url_is_checked_when_it_is_added(root: Path, tree: Path) -> None:
     done = run_server(root, "add", "x", str(tree), "--content-url", "a/b")
     assert done.returncode == 40

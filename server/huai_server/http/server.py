@@ -82,8 +82,9 @@ def listen(settings: ServeSettings) -> socket.socket:
     try:
         return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(_url_of(settings.host, settings.port), reason or str(error)) from error
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        reason = reason.partition(" (while ")[0]  # Python repeats the address there
+        raise ListenError(_url_of(settings.host, settings.port), reason) from error
 
 
 def _listen(settings: ServeSettings) -> socket.socket:

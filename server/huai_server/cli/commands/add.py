@@ -105,5 +105,5 @@ def command(
     console.event("added", module=name, path=module.path)
     console.result(f"{name}: added to {config_path(root)}")
     if not content_urls:
-        console.result("no --content-url: downstreams have to know where to fetch content")
+        console.result("no --content-url: downstreams must name their own in content_urls")
     console.result(f"next: huai-server {'relay' if relay else 'commit'} {name}")

@@ -47,6 +47,8 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
         return _watch(root, names)
     config = load(root)
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
+    if not modules:
+        console.result(f"no module yet; next: huai-server add NAME PATH (state root {root})")
     codes = []
     mark = unconfined_file(Path(config.fallback.folder))
     if holder(mark):  # the mark remains after a killed service
