@@ -1,8 +1,8 @@
-"""Runs a program of the administrator within a time-out, and passes on its output.
+"""Runs programs within a time-out: those of the administrator, git, rsync and signers.
 
-Knows nothing of hooks, proofs and syncs.  Rules to keep: no shell; the program inherits no handle
-and no lock, and has its own process group, which is ended at the time-out or when we end.  All of
-its output is read, and a bounded part of it is passed on.
+Knows nothing of hooks, proofs and syncs.  Rules to keep: no shell; a program inherits no handle
+and no lock, and has its own process group, which is ended at the time-out or when we end.  Of the
+output of an administrator's program all is read, and a bounded part of it is passed on.
 """
 
 import os
@@ -10,8 +10,9 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, NamedTuple
 
 from huai_program.delayed_signals import DelayedSignals
 from huai_schema.paths import show
@@ -35,6 +36,49 @@ def environment(outer: Mapping[str, str], variables: Mapping[str, str]) -> dict[
     """Return our environment without variables of huai, and with `variables`."""
     inherited = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
     return {**inherited, **variables}
+
+
+class Output(NamedTuple):
+    """The end of a program and all of its output."""
+
+    code: int
+    """The exit code; negative for the signal that ended it."""
+    output: bytes
+    errors: bytes
+
+
+@contextmanager
+def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program, which is ended with its group if it runs on after the block.
+
+    A signal that arrives during the start is delivered when the process is known.  `options` are
+    those of `subprocess.Popen`.
+    """
+    with DelayedSignals() as delayed:
+        process = subprocess.Popen(command, start_new_session=True, **options)
+        with process:
+            try:
+                delayed.deliver()
+                yield process
+            finally:
+                if process.returncode is None:
+                    end_group(process)
+
+
+def run_captured(
+    command: Sequence[str], standard_input: bytes = b"", *, seconds: float, **options: Any
+) -> Output:
+    """Run a program to its end; raises `TimeoutError`, and `OSError` if it cannot be started.
+
+    `options` are those of `subprocess.Popen`.
+    """
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with started(command, **pipes, **options) as process:
+        try:
+            output, errors = process.communicate(standard_input, seconds)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError from error
+        return Output(process.returncode, output, errors)
 
 
 class PrintedLines:
@@ -95,29 +139,21 @@ def run_program(
     """
     printed = PrintedLines(on_line)
     errors = printed if on_error_line is None else PrintedLines(on_error_line)
-    with DelayedSignals() as delayed:
+    files = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
+    }
+    with ExitStack() as running:
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
-                bufsize=0,
-                cwd=folder,
-                env=environment,
-                start_new_session=True,
+            process = running.enter_context(
+                started(command, bufsize=0, cwd=folder, env=environment, **files)
             )
         except OSError as error:
             return f"{command[0]} cannot be started: {error.strerror}"
-        with process:
-            try:
-                delayed.deliver()
-                streams = ((process.stdout, printed), (process.stderr, errors))
-                pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
-                in_time = _listen(process, pipes, time.monotonic() + seconds)
-            finally:
-                if process.returncode is None:
-                    end_group(process)
+        streams = ((process.stdout, printed), (process.stderr, errors))
+        pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
+        in_time = _listen(process, pipes, time.monotonic() + seconds)
     for part in pipes.values():
         part.close()
     if not in_time:

@@ -6,11 +6,15 @@ what a slow machine needs, so that no test asserts a time.
 
 import contextlib
 import os
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 SECONDS = 60
 _POLL = 0.02
@@ -85,3 +89,23 @@ def descendants(root: int) -> set[int]:
             break
         processes |= more
     return processes - {root}
+
+
+@contextlib.contextmanager
+def interrupted_start() -> Iterator[None]:
+    """Send SIGINT while the block starts a program; no process is left, and SIGINT is as before."""
+
+    def interrupt(_frame: object, event: str, function: object) -> None:
+        if event == "c_return" and getattr(function, "__name__", "") == "fork_exec":
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    before = children(os.getpid())
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        sys.setprofile(None)
+    assert children(os.getpid()) == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from huai_program.programs import run_captured
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.fallback import libc
 
@@ -200,19 +201,12 @@ def fetch_all(program: Path, url: str, folder: Path) -> int:
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
     with _start_errors(program):
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                timeout=_TRANSFER_SECONDS,
-                check=False,
-                env=_environment(None),
-            )
-        except subprocess.TimeoutExpired as error:
+            return run_captured(command, seconds=_TRANSFER_SECONDS, env=_environment(None)).code
+        except TimeoutError as error:
             raise ProgramError(
                 f"{program}: a small transfer took more than {_TRANSFER_SECONDS} seconds",
                 hint="check the load of this machine, and try again",
             ) from error
-    return done.returncode
 
 
 def fetch_files(
@@ -224,18 +218,16 @@ def fetch_files(
     answered.
     """
     command = [str(program), "--timeout=30", f"--max-size={most}", "--from0", "--files-from=-"]
-    with _start_errors(program), suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(
+    with _start_errors(program), suppress(TimeoutError):
+        done = run_captured(
             [*command, "--no-motd", f"{url}/", f"{folder}/"],
-            input=b"\0".join(paths),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            b"\0".join(paths),
+            seconds=seconds,
             env=_environment(None),
             # A daemon may send more than it announces.
             preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most)),
         )
-        return done.returncode in _SERVED
+        return done.code in _SERVED
     return False
 
 

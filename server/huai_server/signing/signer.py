@@ -6,7 +6,6 @@ signature; no shell.  Rule: a signature leaves this module only after verificati
 """
 
 import os
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_program.configuration import reject_foreign
 from huai_program.durations import seconds
 from huai_program.key_files import KeyFile
+from huai_program.programs import run_captured
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_server.config.tables import Signing
 
@@ -125,28 +125,21 @@ def _run(
     """Return the signature that `command` prints; raises `SigningError` if it fails or hangs."""
     values = {"{namespace}": namespace, **values}
     words = [values.get(word, word) for word in command]
+    # A passphrase cannot be entered.
+    environment = {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
     try:
-        done = subprocess.run(
-            words,
-            input=message,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            # A passphrase cannot be entered.
-            env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"},
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired as error:
+        done = run_captured(words, message, seconds=seconds, env=environment)
+    except TimeoutError as error:
         raise SigningError(
             f"{words[0]}: no signature within {seconds} s; the agent or its device hangs",
             hint=_HINT,
         ) from error
     except OSError as error:
         raise SigningError(f"{words[0]}: {error.strerror}", hint=_HINT) from error
-    if done.returncode:
-        output = done.stderr.decode("utf-8", "replace").strip()[:_SHOWN]
-        raise SigningError(f"{words[0]}: exit code {done.returncode}: {output!r}", hint=_HINT)
-    return done.stdout
+    if done.code:
+        errors = done.errors.decode("utf-8", "replace").strip()[:_SHOWN]
+        raise SigningError(f"{words[0]}: exit code {done.code}: {errors!r}", hint=_HINT)
+    return done.output
 
 
 def _unusable_key(path: Path, error: FormatError) -> SigningError:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from huai_program.git import git_environment
+from huai_program.programs import started
 from huai_program.quoting import quoted
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -68,22 +69,18 @@ def run_git(
     program, place = find_git(), os.path.realpath(repository)
     options = (("safe.directory", place), *_OPTIONS)  # it may be another user's
     with tempfile.TemporaryFile() as talk:
-        process = subprocess.Popen(
+        with started(
             [program, f"--git-dir={place}", *arguments],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=talk,
             env=git_environment(options),
             cwd="/",
-        )
-        with process:
-            try:
-                if isinstance(stdin, bytes):
-                    _feed(process.stdin, stdin)
-                _drain(process.stdout, put)
-            except BaseException:
-                process.kill()
-                raise
+        ) as process:
+            if isinstance(stdin, bytes):
+                _feed(process.stdin, stdin)
+            _drain(process.stdout, put)
+            process.wait()
         if process.returncode:
             talk.seek(0)
             message = talk.read(_TALK_BYTES).decode("utf-8", "backslashreplace").strip()

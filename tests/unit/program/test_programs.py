@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from huai_program import programs
 from huai_program.locking import locked
 from huai_program.programs import run_program
-from tests.support.processes import children, is_running, until
+from tests.support.processes import interrupted_start, is_running, until
 
 LONG = 60.0
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -163,17 +162,5 @@ def test_an_exception_ends_it(tmp_path: Path) -> None:
 
 
 def test_a_signal_during_the_start_ends_the_program() -> None:
-    def interrupt(_frame: object, event: str, function: object) -> None:
-        if event == "c_return" and getattr(function, "__name__", "") == "fork_exec":
-            sys.setprofile(None)
-            signal.raise_signal(signal.SIGINT)
-
-    before = children(os.getpid())
-    sys.setprofile(interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run("/bin/sleep", "100")
-    finally:
-        sys.setprofile(None)
-    assert children(os.getpid()) == before
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with interrupted_start():
+        run("/bin/sleep", "100")

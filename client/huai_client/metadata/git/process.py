@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from huai_client.metadata.curl.exchange import LATE, LONGEST, MINIMUM_RATE
 from huai_client.metadata.git.limits import MEMORY_BYTES, PROCESSOR_SECONDS, REPLY_BYTES, TALK_BYTES
 from huai_client.run.options import Deadline
-from huai_program.delayed_signals import DelayedSignals
-from huai_program.programs import end_group
+from huai_program.programs import started
 from huai_schema.errors import FormatError
 
 _LIMITS = (
@@ -58,26 +57,18 @@ class BoundedProcess:
         output, and the whole run, to which each `MINIMUM_RATE` bytes add a second.
         """
         deadline.check(LATE)
-        with DelayedSignals() as delayed:
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd="/",
-                env=self._environment,
-                start_new_session=True,  # a group to end, and no terminal to ask at
-                restore_signals=False,  # a file that grows too large is an error, not a signal
-                preexec_fn=_limiter(),  # noqa: PLW1509 (takes no lock)
-            )
-            with process:
-                try:
-                    delayed.deliver()
-                    self._listen(process, timeout, deadline, received)
-                finally:
-                    if process.poll() is None:
-                        end_group(process)
+        with started(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+            env=self._environment,
+            restore_signals=False,  # a file that grows too large is an error, not a signal
+            preexec_fn=_limiter(),
+        ) as process:
+            self._listen(process, timeout, deadline, received)
         self.code = process.returncode
 
     def _listen(

@@ -13,6 +13,7 @@ from huai_schema.errors import ExitCode
 from huai_server.config.tables import Signing
 from huai_server.signing.signer import SigningError, open_signer
 from tests.support.keys import agent, allow, key, ssh_keygen_accepts, write_key
+from tests.support.processes import interrupted_start
 
 MESSAGE = b"a message"
 
@@ -143,6 +144,12 @@ def test_a_command_that_does_not_sign(
     public: Path, program: str, reason: str, timeout: str
 ) -> None:
     assert reason in refusal(public, sys.executable, "-c", program, timeout=timeout).message
+
+
+def test_a_signal_during_the_start_ends_the_command(public: Path) -> None:
+    signer = open_signer(Signing(str(public), ("/bin/sleep", "100")))
+    with interrupted_start():
+        signer.sign("git", MESSAGE)
 
 
 def test_a_command_that_is_not_there(public: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.git_program import GitFailedError, run_git
 from tests.support.http_fixtures import SECONDS, Repository, fetch_all, git
+from tests.support.processes import interrupted_start
 
 KEYS = (
     *("core.sshCommand", "core.gitProxy", "core.fsmonitor", "core.alternateRefsCommand"),
@@ -69,6 +70,12 @@ def test_the_work_on_packs_runs_nothing_else(hostile: Hostile, marks: Path) -> N
     with pytest.raises(GitFailedError, match="pack-objects"):
         run_git(hostile.path, ["pack-objects", "--stdout"], stdin=object_ids, put=lambda _: None)
     assert not marks.exists()
+
+
+def test_a_signal_during_the_start_ends_git(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path, "m")
+    with interrupted_start():
+        run_git(repository.path, ["cat-file", "--batch"], stdin=b"", put=lambda _: None)
 
 
 def test_a_fetch_runs_nothing_else(hostile: Hostile, marks: Path) -> None:
