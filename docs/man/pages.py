@@ -1,9 +1,11 @@
 """Makes man pages from the command lines, so that they agree with `--help`.
 
 `huai-rsync` has only rsync's help text: its page is made from its page in Markdown and its tables.
+The pages of the configuration files are made from those in Markdown.
 
-`python -m docs.man.pages FOLDER` writes one page for each program.  Builds are reproducible: a page
-has no date.  Rule to keep: sentences about a command belong into its help text, not here.
+`python -m docs.man.pages FOLDER` writes one page for each program and file.  Builds are
+reproducible: a page has no date.  Rule to keep: sentences about a command or a key belong into its
+help text or its page, not here.
 """
 
 import inspect
@@ -22,8 +24,14 @@ from huai_schema.errors import ExitCode
 
 PROGRAMS = {"huai-client": "huai_client.cli.main", "huai-server": "huai_server.cli.main"}
 """The module of each program's `command_line`."""
-WRITTEN = {"huai-rsync": Path(__file__).parents[2] / "docs" / "HUAI-RSYNC.md"}
+_DOCS = Path(__file__).parents[1]
+WRITTEN = {"huai-rsync": _DOCS / "HUAI-RSYNC.md"}
 """The programs whose page is in Markdown."""
+FILES = {
+    "huai-client.toml": ("CLIENT-CONFIGURATION.md", "what huai-client mirrors, and how"),
+    "huai-server.toml": ("SERVER-CONFIGURATION.md", "what huai-server commits and serves"),
+}
+"""The source and the summary of the page of each configuration file."""
 SEE_ALSO = {
     "huai-client": ("huai-rsync", "huai-server", "rsync"),
     "huai-server": ("huai-client", "rsync"),
@@ -91,8 +99,7 @@ def page(program: str, command: click.Command, release: str) -> str:
     below = list(commands(top))
     summary = command.get_short_help_str(limit=100).rstrip(".")
     lines = [
-        f'.TH {escape(program).upper()} 1 "" "huai {release}" "huai"',
-        f".SH NAME\n{escape(program)} \\- {escape(summary)}",
+        *head(program, 1, summary, release),
         ".SH SYNOPSIS",
         usage(top),
         ".SH DESCRIPTION",
@@ -113,6 +120,14 @@ def page(program: str, command: click.Command, release: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def head(name: str, part: int, summary: str, release: str) -> tuple[str, str]:
+    """Return the title and the summary of a page in a part of the manual."""
+    return (
+        f'.TH {escape(name).upper()} {part} "" "huai {release}" "huai"',
+        f".SH NAME\n{escape(name)} \\- {escape(summary)}",
+    )
+
+
 def see_also(program: str) -> str:
     """Return the section of related pages."""
     return ".SH SEE ALSO\n" + ", ".join(f"{escape(name)}(1)" for name in SEE_ALSO[program])
@@ -125,8 +140,7 @@ def written_page(program: str, text: str, release: str) -> str:
     if name != program:
         raise ValueError(title)
     lines = [
-        f'.TH {escape(program).upper()} 1 "" "huai {release}" "huai"',
-        f".SH NAME\n{escape(program)} \\- {escape(summary)}",
+        *head(program, 1, summary, release),
         f".SH SYNOPSIS\n.PP\n\\fB{escape(program)}\\fP [OPTION]... SRC DEST",
         ".SH DESCRIPTION",
         *markdown(rest),
@@ -136,12 +150,25 @@ def written_page(program: str, text: str, release: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def file_page(name: str, release: str) -> str:
+    """Return the page of one configuration file."""
+    source, summary = FILES[name]
+    lines = [
+        *head(name, 5, summary, release),
+        *markdown((_DOCS / source).read_text(encoding="utf-8")),
+        f".SH SEE ALSO\n{escape(name.removesuffix('.toml'))}(1)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def pages(release: str) -> Iterator[tuple[str, str]]:
-    """Yield each program with its page."""
+    """Yield the file name and the text of each page."""
     for program in PROGRAMS:
-        yield program, page(program, command_line(program), release)
+        yield f"{program}.1", page(program, command_line(program), release)
     for program, path in WRITTEN.items():
-        yield program, written_page(program, path.read_text(encoding="utf-8"), release)
+        yield f"{program}.1", written_page(program, path.read_text(encoding="utf-8"), release)
+    for name in FILES:
+        yield f"{name}.5", file_page(name, release)
 
 
 def command_line(program: str) -> click.Command:
@@ -160,8 +187,8 @@ def top_context(program: str, command: click.Command, **settings: Any) -> click.
 def main(folder: Path) -> None:
     """Write every page."""
     folder.mkdir(parents=True, exist_ok=True)
-    for program, text in pages(version("huai")):
-        path = folder / f"{program}.1"
+    for name, text in pages(version("huai")):
+        path = folder / name
         path.write_text(text, encoding="utf-8")
         print(path)
 

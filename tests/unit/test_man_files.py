@@ -6,7 +6,7 @@ import subprocess
 import msgspec
 import pytest
 
-from docs.man.files import FILES, file_page
+from docs.man.pages import FILES, file_page
 from docs.man.troff import escape
 from huai_client.config import load as client
 from huai_server.config import tables as server

@@ -94,7 +94,7 @@ def test_markdown_becomes_troff() -> None:
 
 
 def test_huai_rsync_has_a_page_with_all_that_its_help_cannot_say() -> None:
-    text = dict(pages("0"))["huai-rsync"]
+    text = dict(pages("0"))["huai-rsync.1"]
     for name in SETTINGS:
         assert f"\n\\fB{escape(name)}\\fP\n" in text
     sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "FILES", "EXAMPLES"]
