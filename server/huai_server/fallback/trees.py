@@ -108,9 +108,8 @@ class Trees:
         for tree in self._attr_trees():
             if tree.module.fallback.kind == "erofs" and self._is_served(tree):
                 generation = generations.served_generation(tree.fallback)
-                image = generation and tree.erofs.image(Path(generation))
-                if image:
-                    yield image
+                if generation:
+                    yield tree.erofs.image(Path(generation))
 
     def left_out(self) -> Iterator[tuple[str, str]]:
         """Yield the configured modules that cannot be served, each with the reason."""

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.fallback.erofs.image import image_damage, write_image
-from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
+from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.mounting import mount, unmount
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.owners import OwnerIds
 
 
 class ErofsKind(AttrTreeKind):
-    """One image for each generation, in a folder on a disk."""
+    """One image for each generation, in a folder on a disk; it ends with its mount."""
 
     ENTRY_BYTES = 150
     """Measured: 139 to 148 for an entry with a name of up to 40 bytes, on the disk, and in memory
@@ -20,8 +20,7 @@ class ErofsKind(AttrTreeKind):
     writable = False
 
     def check_room(self, totals: Totals) -> None:
-        """Check the room on the disk; raises `MountError` if images cannot be mounted."""
-        check_mountable(self._folder)
+        """Check the room on the disk."""
         needed = totals.entries * self.ENTRY_BYTES
         room = os.statvfs(self._folder)
         if room.f_bavail * room.f_frsize < needed:
@@ -32,47 +31,31 @@ class ErofsKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Build the image and mount it; reuses an existing image of the same tree."""
-        image = self._folder / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
-        owners = owners or OwnerIds.of_this_process()
-        self._discard_orphans(generation.parent, snapshot.tree)
-        if not self._take_over(image, snapshot.tree, owners):
-            write_image(snapshot.listings, snapshot.tree, image, owners)
+        """Build the image and mount it; raises `MountError` if that is impossible."""
+        self._discard_orphans(generation.parent)
+        image = self.image(generation)
+        write_image(snapshot.listings, snapshot.tree, image, owners or OwnerIds.of_this_process())
         generation.mkdir()
         mount(image, generation)
         return 0
 
-    def image(self, generation: Path) -> Path | None:
-        """Return the image that is mounted at `generation`; None if it is missing."""
-        return next(self._folder.glob(f"attr-{generation.name}-*.erofs"), None)
+    def image(self, generation: Path) -> Path:
+        """Return the path of the image that is mounted at `generation`."""
+        return self._folder / f"attr-{generation.name}.erofs"
 
     def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
         """Return None, because an image is never changed in place."""
 
     def discard(self, generation: Path) -> None:
         """Unmount and delete the image; clients that have it open can finish."""
-        unmount(generation)
+        if generation.is_mount():
+            unmount(generation)
         generation.rmdir()
-        for image in self._folder.glob(f"attr-{generation.name}-*.erofs"):
-            image.unlink()
+        self.image(generation).unlink(missing_ok=True)
 
-    def _take_over(self, image: Path, tree: bytes, owners: OwnerIds) -> bool:
-        """Rename an undamaged image of the same tree to `image`, and delete damaged ones.
-
-        So a machine that restarts need not build the images again.  Returns True if there was one.
-        """
-        for other in self._folder.glob(f"attr-*-{tree.hex()}.erofs"):
-            if image_damage(other, tree, owners) is None:
-                other.rename(image)
-                return True
-            other.unlink()
-        return False
-
-    def _discard_orphans(self, generations: Path, tree: bytes) -> None:
+    def _discard_orphans(self, generations: Path) -> None:
         """Delete images without a generation, left by a restart or a killed build."""
-        for partial in self._folder.glob("attr-*.erofs.partial"):
-            partial.unlink()
-        for image in self._folder.glob("attr-*.erofs"):
-            _, number, of_tree = image.stem.split("-")
-            if of_tree != tree.hex() and not (generations / number).exists():
+        for image in self._folder.glob("attr-*.erofs*"):
+            number = image.name.split(".")[0].removeprefix("attr-")
+            if not (generations / number).exists():
                 image.unlink()

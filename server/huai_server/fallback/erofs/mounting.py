@@ -2,7 +2,7 @@
 
 From Linux 6.12 on the image file is mounted directly if its file system allows that (ext4, XFS and
 Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the mount namespace
-of the process that made it.  `check_mountable` tries the mount of an image.
+of the process that made it.
 """
 
 import ctypes
@@ -13,16 +13,10 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory
 
-from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import ROOT
-from huai_server.fallback.erofs.image import BLOCK, write_image
+from huai_server.fallback.erofs.image import BLOCK
 from huai_server.fallback.libc import call
-from huai_server.fallback.owners import OwnerIds
-from huai_server.state.errors import storage_errors
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
 _FLAGS = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
@@ -34,7 +28,6 @@ _HINTS = {
     errno.ENOMEM: "the kernel is short of memory",
 }
 _OTHER = 'see the kernel\'s log; fallback.kind = "sparse" needs no mount'
-_PREFIX, _POINT = ".probe-", "point"
 _CONTROL = "/dev/loop-control"
 _GET_FREE, _CONFIGURE = 0x4C82, 0x4C0A
 _LOOP_READ_ONLY, _AUTOCLEAR = 1, 4
@@ -42,8 +35,6 @@ _CONFIG = struct.Struct("=II 52xI 160x 16x 64x")
 """The struct loop_config (Linux: include/uapi/linux/loop.h) with file, block size, and the flags of
 struct loop_info64."""
 _ATTEMPTS = 16
-_TIME = 1_000_000_001
-_EMPTY = Listing(ROOT, b"1.000000001", b"")
 
 
 class MountError(HuaiError):
@@ -53,10 +44,7 @@ class MountError(HuaiError):
 
 
 def mount(image: Path, folder: Path) -> None:
-    """Mount `image` on the folder `folder`, read-only; raises `MountError`.
-
-    Does not verify the image: call `image_damage` before, unless it was just built.
-    """
+    """Mount `image`, which was just built, on the folder `folder`, read-only."""
     try:
         try:
             _mount(image, folder)
@@ -67,6 +55,11 @@ def mount(image: Path, folder: Path) -> None:
                 _mount(device, folder)
     except OSError as error:
         raise _refusal(f"cannot mount {image} on {folder}", error) from error
+    if not folder.is_mount():
+        raise MountError(
+            f"{image} was mounted on {folder}, but it is not visible there",
+            hint="another program hides or changes mounts; use another kind of attr tree",
+        )
 
 
 def unmount(folder: Path) -> None:
@@ -89,32 +82,6 @@ def _mount(source: Path, folder: Path) -> None:
 
 def _refusal(message: str, error: OSError) -> MountError:
     return MountError(f"{message}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
-
-
-def check_mountable(folder: Path) -> None:
-    """Raise `MountError` if an image in `folder` cannot be mounted.
-
-    Makes an empty image in `folder`, mounts and reads it, and removes both.  The caller holds a
-    lock that keeps other runs from doing the same in `folder`.
-    """
-    with storage_errors(folder):
-        for left in folder.glob(f"{_PREFIX}*"):  # of a killed run
-            unmount(left / _POINT)
-            rmtree(left)
-    with storage_errors(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
-        image, point = Path(place, "image"), Path(place, _POINT)
-        point.mkdir()
-        write_image(lambda: [_EMPTY], bytes(20), image, OwnerIds())
-        mount(image, point)
-        try:
-            mtime = os.stat(point).st_mtime_ns
-        finally:
-            unmount(point)
-    if mtime != _TIME:
-        raise MountError(
-            f"an image in {folder} was mounted, but its files are not visible",
-            hint="another program hides or changes mounts; use another kind of attr tree",
-        )
 
 
 @contextmanager
