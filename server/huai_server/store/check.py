@@ -24,7 +24,7 @@ from huai_schema.git.objects import decode_tree
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
-from huai_server.store.commit_graph import graph_files, named_commits
+from huai_server.store.commit_graph import is_graph_sound
 from huai_server.store.repository import HEAD as HEAD_FILE
 from huai_server.store.repository import Head, Repository, StoreError
 
@@ -83,10 +83,11 @@ class _Check:
             if not _is_whole(pack):
                 self._faults.append(f"{pack}: does not match its checksum")
         self._check_static()
-        for graph in graph_files(self._repository.path):
-            if graph.suffix == ".graph" or graph.name == "commit-graph":
-                with self._collecting():
-                    self._check_graph(graph)
+        if not is_graph_sound(self._repository.path):
+            self._faults.append(
+                f"{self._repository.path}: a commit-graph names removed commits, or is damaged: "
+                "`huai-server maintain` deletes it"
+            )
         entries = self._files + self._directories + self._symlinks
         faults = (*self._faults, *self._slight_faults)
         return CheckReport(commits, len(self._checked), entries, faults, bool(self._faults))
@@ -116,17 +117,6 @@ class _Check:
         damaged += [pack for pack in sorted(packs) if not pack.exists() or not _is_whole(pack)]
         hint = f"remove {folder}, and `huai-server publish` writes it again"
         self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
-
-    def _check_graph(self, graph: Path) -> None:
-        """Record a fault if a commit-graph names a commit that is missing or damaged."""
-        for oid in named_commits(graph):
-            try:
-                self._repository.read(oid, "commit")
-            except (FormatError, StoreError):
-                self._faults.append(
-                    f"{graph}: names removed commits: `huai-server maintain` deletes it"
-                )
-                return
 
     def _read_all(self, head: Head) -> None:
         """Read each object of a commit that was not read for a newer one."""

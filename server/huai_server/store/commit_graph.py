@@ -3,17 +3,10 @@
 huai neither writes nor needs them.  One that names a dropped commit makes `git fsck` fail.
 """
 
-import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from huai_schema.errors import FormatError
-
-_HEADER = struct.Struct(">4sBBBB")
-"""Magic, version, hash version, number of chunks, number of base graphs."""
-_CHUNK = struct.Struct(">4sQ")
-_ID = struct.Struct("20s")
+from huai_server.store.git_program import GitFailedError, run_git
 
 
 def graph_files(repository: Path) -> list[Path]:
@@ -32,21 +25,11 @@ def remove_graphs(repository: Path) -> None:
         (repository / "objects/info/commit-graphs").rmdir()
 
 
-def named_commits(file: Path) -> Iterator[bytes]:
-    """Yield the ids that a graph file names; `FormatError` if it is damaged."""
-    data = file.read_bytes()
-    try:
-        magic, _, hashes, count, _ = _HEADER.unpack_from(data)
-        if (magic, hashes) != (b"CGPH", 1):
-            raise FormatError(f"{file}: not a commit-graph with SHA-1")
-        end = _HEADER.size + (count + 1) * _CHUNK.size
-        chunks = list(_CHUNK.iter_unpack(data[_HEADER.size : end]))
-        begin, after = next(
-            (offset, chunks[place + 1][1])
-            for place, (kind, offset) in enumerate(chunks)
-            if kind == b"OIDL"
-        )
-        for (oid,) in _ID.iter_unpack(data[begin:after]):
-            yield oid
-    except (struct.error, StopIteration, IndexError):
-        raise FormatError(f"{file}: a damaged commit-graph") from None
+def is_graph_sound(repository: Path) -> bool:
+    """True if all graph files are well-formed and name stored commits."""
+    if graph_files(repository):
+        try:
+            run_git(repository, ["commit-graph", "verify", "--no-progress"], put=lambda _: None)
+        except GitFailedError:
+            return False
+    return True

@@ -203,4 +203,4 @@ def test_a_damaged_commit_graph_is_a_fault(upstream: Upstream, damage: bytes) ->
     graph.parent.mkdir(exist_ok=True)
     graph.write_bytes(damage)
     (fault,) = upstream.check().faults
-    assert str(graph) in fault
+    assert "a commit-graph" in fault
