@@ -18,7 +18,7 @@ from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import Holding, holding_path, write_holding
 from huai_server.state.paths import mirrors_folder, module_places
-from huai_server.store.repository import read_head
+from huai_server.store.repository import Repository
 from tests.support import json_events
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
 from tests.support.keys import key, write_key
@@ -81,7 +81,7 @@ def scrubbed(root: Path, tree: Path) -> Iterator[Lines]:
 
 def probed(root: Path) -> Lines:
     """A mirror that attests the newest commit, and cannot be reached."""
-    head = read_head(module_places(root, NAME).repository)
+    head = Repository(module_places(root, NAME).repository).head()
     assert head is not None
     urls, now = ("http://127.0.0.1:9/",), int(time.time())
     claim = Attestation(NAME, "", head.info.serial, head.commit, now, partial=False, urls=urls)

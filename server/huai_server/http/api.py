@@ -1,10 +1,9 @@
 """The JSON API, version 1: the modules, and the newest commit of each.
 
-`Heads` reads a head again only when its branch has moved; the pydantic models below define the
-responses.  Additions are compatible, anything else needs `/api/v2`.
+The pydantic models below define the responses.  Additions are compatible, anything else needs
+`/api/v2`.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Iterable
@@ -17,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
+from huai_server.http.branch_cache import BranchCache
 from huai_server.http.settings import Registry
 from huai_server.state.file_stamp import FileCache
 from huai_server.state.paths import ModulePlaces
-from huai_server.store.repository import Head, read_branch, read_head
+from huai_server.store.repository import Head, Repository
 from huai_server.store.scrub_record import read_record
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
@@ -28,16 +28,12 @@ _log = logging.getLogger(__name__)
 
 
 class Heads:
-    """The newest commits, cached while each branch is unchanged, and the damage that is known."""
+    """The newest commit of each module, and the damage that is known."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._heads: dict[Path, tuple[str, Head]] = {}
+        self._heads = BranchCache(registry, _read_head)
         self._damage = FileCache[Path, int]()
-
-    def names(self) -> list[str]:
-        """Return the names of all public modules, sorted."""
-        return sorted(self._registry.served().modules)
 
     def _repository(self, name: str) -> Path | None:
         """Return the repository of a public or private module; access was checked before."""
@@ -47,17 +43,7 @@ class Heads:
     async def read(self, name: str) -> Head | None:
         """Return the newest commit of a module; None if it has none or does not exist."""
         repository = self._repository(name)
-        state = None if repository is None else read_branch(repository)
-        if repository is None or state is None:
-            return None
-        cached = self._heads.get(repository)
-        if cached is not None and cached[0] == state:
-            return cached[1]
-        head = await asyncio.to_thread(read_head, repository)
-        if head is not None and head.commit == state:
-            self._forget_removed()
-            self._heads[repository] = (state, head)
-        return head
+        return None if repository is None else await self._heads.get(repository)
 
     def damaged(self, name: str) -> int:
         """Return the number of files of a module that the last scrub found damaged."""
@@ -67,10 +53,10 @@ class Heads:
         place = ModulePlaces(repository.parent).scrub
         return self._damage.get(place, place, lambda: len(read_record(place).damage)) or 0
 
-    def _forget_removed(self) -> None:
-        """Forget removed modules."""
-        for repository in self._heads.keys() - self._registry.served().repositories:
-            del self._heads[repository]
+
+def _read_head(repository: Repository, _: object) -> tuple[str | None, Head | None]:
+    head = repository.head()
+    return (head.commit if head else None), head
 
 
 class _Model(BaseModel):

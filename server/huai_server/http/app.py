@@ -23,6 +23,7 @@ from huai_server.http.asgi.body import Inbox, Receive
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.asgi.errors import READ_METHODS, HttpError
 from huai_server.http.asgi.responder import Send, as_json, send_error
+from huai_server.http.branch_cache import BranchCache
 from huai_server.http.content import app as content
 from huai_server.http.events import app as events
 from huai_server.http.events.news import News
@@ -34,6 +35,7 @@ from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
+from huai_server.http.pages.history import read_recent
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
@@ -86,8 +88,9 @@ class Application:
         self.api.include_router(metalinks.router(registry, access, known_mirrors))
         self.api.include_router(receive.router(registry, access, known_mirrors.commits))
         self.api.include_router(routes.router(heads, access, known_mirrors))
-        now = Now(heads, facts, self._traffic, known_mirrors)
-        self.api.include_router(pages.router(registry, access, now))
+        recent = BranchCache(registry, read_recent)
+        now = Now(heads, facts, self._traffic, known_mirrors, recent)
+        self.api.include_router(pages.router(access, now))
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, facts, sources, access))
         self._add_health(registry)

@@ -387,11 +387,6 @@ def _reading(place: str) -> Iterator[None]:
         raise StoreError(f"{place}: {reason}", hint=DAMAGE_HINT) from error
 
 
-def read_head(repository: Path) -> Head | None:
-    """Return the newest commit in `repository`, or None before the first one."""
-    return Repository(repository).head()
-
-
 def read_branch(repository: Path) -> str | None:
     """Return the commit (hex id) of the branch, quickly; None if it is missing or unreadable.
 

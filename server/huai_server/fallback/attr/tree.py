@@ -17,7 +17,7 @@ from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.state.paths import FallbackPlaces, ModulePlaces, module_places
-from huai_server.store.repository import Head, read_head
+from huai_server.store.repository import Head, Repository
 
 
 class AttrTree(NamedTuple):
@@ -100,7 +100,8 @@ class AttrTree(NamedTuple):
 
     def head(self) -> Head | None:
         """Return the newest commit, or None."""
-        return read_head(self.places.repository) if self.places.repository.exists() else None
+        path = self.places.repository
+        return Repository(path).head() if path.exists() else None
 
     def kind(self) -> AttrTreeKind:
         """Return the configured kind; raises `AttrTreeError` for a module without an attr tree."""

@@ -18,7 +18,6 @@ from urllib.parse import unquote_to_bytes
 from huai_schema.limits import BUNDLE_REQUEST_BYTES
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
-from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
@@ -48,7 +47,6 @@ class ContentApp:
         self._registry = registry
         self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}
         self._timeout = settings.timeout
-        self._address_of = address_of(settings.proxies)
         most = max(1, settings.max_connections // 2)
         self._limiter = Limiter(most, settings.queue, settings.timeout)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
@@ -74,7 +72,7 @@ class ContentApp:
         files = self._files_of(name)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
-        address = client_address(scope, self._address_of)
+        address = self._access.client(scope)
         async with self._limiter.slot(address), self._opened(files, path) as file:
             await answer(file, _headers(scope))(scope, receive, send)
 
@@ -86,7 +84,7 @@ class ContentApp:
             raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
         encoding = dict(scope["headers"]).get(b"content-encoding", b"")
         body = Body(Inbox(receive), encoding, BUNDLE_REQUEST_BYTES, self._timeout)
-        async with self._limiter.slot(client_address(scope, self._address_of)):
+        async with self._limiter.slot(self._access.client(scope)):
             paths = await requested_paths(body)
             snapshot = await in_thread(files.snapshot, self._pool)
             sending = send_bundle(snapshot, files.tree, paths, send, self._pool)

@@ -21,7 +21,6 @@ from urllib.parse import parse_qs
 from huai_server.http.access import Access, Credentials, credentials_of
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connection import EXTENSION
-from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send, as_json
@@ -54,7 +53,6 @@ class EventsApp:
         self._news = news
         self._access = access
         self._timeout = settings.timeout
-        self._address_of = address_of(settings.proxies)
         per_address = settings.max_connections_per_address
         self._slots = Limiter(settings.max_subscribers, 0, 0, per_address=per_address)
 
@@ -73,7 +71,7 @@ class EventsApp:
         number, credentials = self._last_seen(scope["headers"]), credentials_of(scope)
         body = Body(Inbox(receive), b"", 0, self._timeout)
         await body.open()
-        async with self._slots.slot(client_address(scope, self._address_of)):
+        async with self._slots.slot(self._access.client(scope)):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             if scope["method"] == "GET" and not self._news.stopped:
                 scope["extensions"][EXTENSION].stay()

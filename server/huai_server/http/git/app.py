@@ -17,7 +17,6 @@ from urllib.parse import parse_qs
 
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
-from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Allowance, Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
@@ -60,7 +59,6 @@ class GitApp:
         self._registry = registry
         self._access = access
         timeout = settings.timeout
-        self._address_of = address_of(settings.proxies)
         self._git = Git(timeout)
         self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
@@ -134,12 +132,12 @@ class GitApp:
 
     async def _send_refs(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
         """Send refs, which costs little."""
-        async with self._listings.slot(client_address(scope, self._address_of)):
+        async with self._listings.slot(self._access.client(scope)):
             await answer(self._git, call, body, out)
 
     async def _send_pack(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
         """Send a pack, if the address has seconds left."""
-        address = client_address(scope, self._address_of)
+        address = self._access.client(scope)
         self._allowance.check(address)
         async with self.transfers.slot(address):
             begun = time.monotonic()

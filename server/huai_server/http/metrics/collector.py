@@ -169,5 +169,5 @@ async def _read_numbers(heads: Heads, facts: ModuleFacts, name: str) -> ModuleNu
         head = await heads.read(name)
     except HuaiError:
         return ModuleNumbers(None, readable=False, damaged=damaged, fallback_clients=clients)
-    undigested = await facts.undigested(name, head) if head else None
+    undigested = await facts.undigested(name) if head else None
     return ModuleNumbers(head, True, damaged, undigested, clients)  # noqa: FBT003

@@ -24,14 +24,13 @@ from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.threads import in_thread
-from huai_server.http.mirrors.known import KnownCommits
+from huai_server.http.branch_cache import BranchCache
+from huai_server.http.mirrors.known import NO_COMMITS
 from huai_server.http.settings import Registry
-from huai_server.mirrors.judge import RefusedError, check_attestation, next_holding
+from huai_server.mirrors.judge import Commits, RefusedError, check_attestation, next_holding
 from huai_server.mirrors.record import holding_path, read_holding, write_holding
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from huai_server.config.mirrors import Mirrors
 
 _SECONDS = 20.0
@@ -55,7 +54,7 @@ _FORM = re.compile(SIGNED_PATTERN.encode())
 _log = logging.getLogger(__name__)
 
 
-def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRouter:
+def router(registry: Registry, access: Access, commits: BranchCache[Commits]) -> APIRouter:
     """Return the route; modules and downstreams come from `registry`, which may change."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
     turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -84,10 +83,11 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
                 "the signing key does not belong to an allowed downstream",
                 hint="allowed_downstreams in the upstream's server.toml has the keys",
             )
+        committed = await commits.get(repository) or NO_COMMITS
         received = _Received(name, downstream, signed, text)
         async with turns[name]:
             try:
-                await in_thread(lambda: _store(received, repository, mirrors, commits))
+                await in_thread(lambda: _store(received, mirrors, committed))
             except RefusedError as error:
                 _log.warning("%s: attestation of %s: %s", name, downstream, error.message)
                 status = 403 if error.forbidden else 409
@@ -104,11 +104,9 @@ class _Received(NamedTuple):
     text: bytes
 
 
-def _store(
-    received: _Received, repository: "Path", mirrors: "Mirrors", commits: KnownCommits
-) -> None:
+def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
     """Check an attestation against the kept commits, and record it; raises `RefusedError`."""
-    committed, now = commits.read(repository), int(time.time())
+    now = int(time.time())
     allowed = mirrors.allowed[received.downstream]
     tolerance = seconds(mirrors.settings.clock_tolerance)
     check_attestation(received.signed, received.module, allowed, committed, now, tolerance)

@@ -15,10 +15,8 @@ from huai_server.http.access import Access
 from huai_server.http.any_path import requested_path
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Browser, Location
-from huai_server.http.pages.history import Recent
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import Now, front_page, module_page
-from huai_server.http.settings import Registry
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
@@ -27,17 +25,16 @@ _UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def router(registry: Registry, access: Access, now: Now) -> APIRouter:
-    """Return the routes; modules come from `registry`, which may change at any time."""
+def router(access: Access, now: Now) -> APIRouter:
+    """Return the routes."""
     routes = APIRouter(include_in_schema=False)
-    recent, browser = Recent(), Browser()
+    browser = Browser()
 
     @routes.get("/")
     async def front(request: Request) -> Response:
         """All modules."""
         page, modules = Page(request), access.modules(request.scope)
-        recent.forget_all_but(registry.served().repositories)
-        return await _guarded(page, lambda: front_page(page, modules, recent, now))
+        return await _guarded(page, lambda: front_page(page, modules, now))
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "") -> Response:
@@ -46,7 +43,7 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
 
         async def build() -> Response:
             row = name, _repository(access, request, page, name)
-            return await module_page(page, row, recent, serial, now)
+            return await module_page(page, row, serial, now)
 
         return await _guarded(page, build)
 

@@ -14,10 +14,11 @@ from fastapi import Response
 
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
+from huai_server.http.branch_cache import BranchCache
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
-from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
+from huai_server.http.pages.history import KEPT, RECENT, newest_commits
 from huai_server.http.pages.rendering import Page
 from huai_server.store.repository import Head
 
@@ -85,17 +86,18 @@ class ModuleRow(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The sources of facts that no commit records."""
+    """The sources of facts on pages."""
 
     heads: Heads
     facts: ModuleFacts
     traffic: Traffic
     known_mirrors: KnownMirrors
+    recent: BranchCache[tuple[Head, ...]]
 
 
-async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, now: Now) -> Response:
+async def front_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
     """Return the page of all modules."""
-    rows = [await _row(name, modules[name], recent, now) for name in sorted(modules)]
+    rows = [await _row(name, modules[name], now) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
     values = {
         "modules": rows,
@@ -110,11 +112,11 @@ async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, no
 
 
 async def module_page(
-    page: Page, module: tuple[str, Path], recent: Recent, before: int | None, now: Now
+    page: Page, module: tuple[str, Path], before: int | None, now: Now
 ) -> Response:
     """Return the page of a module; its commits below the serial `before`, or all."""
     repository = module[1]
-    row = await _row(*module, recent, now)
+    row = await _row(*module, now)
     mirrors = () if row.problem else await now.known_mirrors.states(*module)
     newest = row.commits[0] if row.commits else None
     older = None
@@ -128,16 +130,16 @@ async def module_page(
     )
 
 
-async def _row(name: str, repository: Path, recent: Recent, now: Now) -> ModuleRow:
+async def _row(name: str, repository: Path, now: Now) -> ModuleRow:
     try:
-        commits = await recent.read(repository)
+        commits = await now.recent.get(repository) or ()
     except HuaiError as error:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
         return ModuleRow(name, problem=True)
     oldest_first = commits[::-1]
     sizes = [each.info.totals.bytes for each in oldest_first]
-    undigested = await now.facts.undigested(name, commits[0]) if commits else None
+    undigested = await now.facts.undigested(name) if commits else None
     return ModuleRow(
         name,
         commits,

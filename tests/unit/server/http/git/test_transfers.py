@@ -23,6 +23,9 @@ class Anybody:
     def repository(self, _scope: object, _name: str) -> Path:
         return self._path
 
+    def client(self, scope: Any) -> str:
+        return str(scope["client"][0])
+
 
 def test_an_address_without_allowance_starts_no_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
