@@ -10,6 +10,7 @@ import pytest
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.result import ListedResult
+from huai_server.export.into_tree import ExportOfTree
 from huai_server.scan.mounts import NOT_ENTERED
 from huai_server.store.repository import Repository
 from tests.support.committing import SECONDS, Upstream
@@ -19,7 +20,7 @@ STAMP = RelPath(b"d/new/stamp")
 STAMP_FOLDER = RelPath(b"d/new")
 
 
-class Export:
+class Export(ExportOfTree):
     """Makes a directory, and writes a file in it that says how much was scanned."""
 
     def __init__(self, tree: Path, then: Callable[[], object]) -> None:

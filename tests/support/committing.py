@@ -14,8 +14,8 @@ from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import ChangeLists, read_lists
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
-from huai_server.commit.tree_export import TreeExport
 from huai_server.config.tables import Module
+from huai_server.export.into_tree import ExportOfTree
 from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Head, Repository
@@ -86,7 +86,7 @@ class Upstream:
         accept_mounts: bool = False,
         wait: float = 0,
         lists: Callable[[Path], ChangeLists] | None = None,
-        export: TreeExport | None = None,
+        export: ExportOfTree | None = None,
     ) -> CommitResult:
         """Commit the tree."""
         options = CommitOptions(
@@ -99,7 +99,7 @@ class Upstream:
         return audit_tree(NAME, self.module, self.places)
 
     def commit_listed(
-        self, *paths: str | bytes, spelling: str = "nul", export: TreeExport | None = None
+        self, *paths: str | bytes, spelling: str = "nul", export: ExportOfTree | None = None
     ) -> CommitResult:
         """Commit what stands at these paths."""
         source = self.root.parent / "changes"

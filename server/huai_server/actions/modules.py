@@ -7,7 +7,7 @@ Imports that a commit from a list does not need are inside functions, to save ti
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from huai_program.configuration import ConfigError
 from huai_program.locking import locked
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from huai_server.relay.hand_over import HandedOver
     from huai_server.signing.keys import ServerKeys
 
+_Result = TypeVar("_Result", CommitResult, "DigestResult")
+
 
 class AfterCommit(NamedTuple):
     """The results of updating static files, attr tree and export after a commit."""
@@ -55,22 +57,10 @@ class AfterCommit(NamedTuple):
         return worst_exit_code([ExitCode.FALLBACK, *codes] if self.attr_tree.failure else codes)
 
 
-class Committed(NamedTuple):
+class Committed(NamedTuple, Generic[_Result]):
     """The result of a commit, and of the updates after it."""
 
-    result: CommitResult
-    after: AfterCommit
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
-        return worst_exit_code((self.result.exit_code, self.after.exit_code))
-
-
-class Digested(NamedTuple):
-    """The result of a commit of digests, and of the updates after it."""
-
-    result: "DigestResult"
+    result: _Result
     after: AfterCommit
 
     @property
@@ -138,7 +128,7 @@ def commit(
     name: str,
     options: CommitOptions = USUAL,
     on_commit: Callable[[CommitResult], object] = _ignore,
-) -> Committed:
+) -> Committed[CommitResult]:
     """Commit a module's tree with its export, then update all that depends on the commit.
 
     `on_commit` is called between the two.  Static files come first: downstreams wait for them.
@@ -151,7 +141,8 @@ def commit(
         result = commit_tree(name, module, places, options, keys=keys)
         on_commit(result)
         return Committed(result, _update_dependents(root, config, name))
-    from huai_server.actions.export import ExportOfTree, export_after_commit, plan_export
+    from huai_server.actions.export import export_after_commit, plan_export
+    from huai_server.export.into_tree import ExportOfTree
 
     plan = plan_export(name, module)
     inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
@@ -162,7 +153,7 @@ def commit(
     return Committed(result, after._replace(export=exported))
 
 
-def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
+def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":
     """Compute the digests that commits left out, then update all that depends on the commit."""
     from huai_server.commit.later import digest_tree
 
@@ -171,7 +162,7 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
     result = digest_tree(
         name, config.committed_module(name), module_places(root, name), limits, keys
     )
-    return Digested(result, _update_dependents(root, config, name))
+    return Committed(result, _update_dependents(root, config, name))
 
 
 def write_pending(root: Path, name: str, output: Path) -> Attached:

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 
 from huai_program.locking import locked
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.load import ServerConfig
 from huai_server.config.place import is_bucket, parse_bucket
 from huai_server.state.errors import storage_errors
@@ -18,7 +18,7 @@ from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
-from huai_server.store.repository import Repository, StoreError
+from huai_server.store.repository import Repository, metadata_errors
 
 
 class NoLibraryError(HuaiError):
@@ -35,7 +35,7 @@ def publish_module(
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
         target = _target(to, name, config, places.drafts) if to else None
-        try:
+        with metadata_errors(name):
             return publish(
                 Repository(places.repository),
                 target,
@@ -43,12 +43,6 @@ def publish_module(
                 now=time.time(),
                 content_urls=module.relay_urls,
             )
-        except FormatError as error:
-            raise StoreError(
-                f"{name}: {error.message}",
-                hint=f"run: huai-server maintain {name}, which packs loose objects; "
-                f"huai-server check {name} names what is damaged",
-            ) from error
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:

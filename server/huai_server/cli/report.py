@@ -127,7 +127,7 @@ def totals_values(info: CommitInfo) -> dict[str, int]:
     return {**info.totals._asdict(), "entries": info.totals.entries}
 
 
-def failure_text(done: "Committed") -> str:
+def failure_text(done: "Committed[CommitResult]") -> str:
     """Return why a commit, or an update after it, failed, as one line."""
     failures = [failure.message for failure in done.after.failures]
     problems = [f"{show(each.path) or '.'}: {each.reason}" for each in done.result.problems]

@@ -81,7 +81,7 @@ def _committed(state: "ModuleState") -> str:
 
 
 def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
-    from huai_server.commit.newest import newest_commit
+    from huai_server.store.module_state import newest_commit
 
     try:
         return newest_commit(name, places)[1].undigested()

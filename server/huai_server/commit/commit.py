@@ -13,13 +13,10 @@ from msgspec.structs import replace
 
 from huai_native._native import FoundDigests
 from huai_program.locking import locked
-from huai_schema.errors import FormatError
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import LIST_RECORD
-from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
-from huai_server.commit.tree_export import TreeExport
 from huai_server.commit.whole_tree import audit, commit_whole
 from huai_server.config.tables import Module
 from huai_server.scan.root import EmptyRootError
@@ -27,9 +24,10 @@ from huai_server.scan.types import root_error
 from huai_server.state.closed_folder import close_folder
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
-from huai_server.store.repository import Repository, StoreError
+from huai_server.store.repository import NoCommitError, Repository, metadata_errors
 
 if TYPE_CHECKING:
+    from huai_server.export.into_tree import ExportOfTree
     from huai_server.signing.keys import ServerKeys
 
 _Result = TypeVar("_Result")
@@ -42,7 +40,7 @@ def commit_tree(
     options: CommitOptions = USUAL,
     *,
     keys: "ServerKeys | None" = None,
-    export: TreeExport | None = None,
+    export: "ExportOfTree | None" = None,
 ) -> CommitResult:
     """Bring the metadata of a module up to date with its tree.
 
@@ -85,7 +83,7 @@ def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
     """Add digests, and keep the record that commits by lists need."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
-        raise no_commit(making.name)
+        raise NoCommitError(making.name)
     with making.writing() as writer:
         tree = digests.write(past.arguments, writer)
         top = making.finish(tree, writer)
@@ -117,14 +115,9 @@ def _with_module(
         with locked(places.lock, wait=wait):
             repository = Repository.create(places.repository)
             repository.remove_unfinished()
-            try:
+            # A scan yields only well-formed data, the repository perhaps not.
+            with metadata_errors(name):
                 return work(NextCommit(name, module, places, repository, keys))
-            except FormatError as error:
-                # A scan yields only well-formed data: this was read from the repository.
-                raise StoreError(
-                    f"{places.repository}: {error.message}",
-                    hint=f"run: huai-server check {name}, which names what is damaged",
-                ) from error
 
 
 def _is_directory(root: Path) -> bool:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huai_schema.diff.diff import count
 from huai_schema.layout.snapshot import Snapshot
@@ -13,9 +14,12 @@ from huai_server.commit.list_record import scan_reason
 from huai_server.commit.listed import ListsNotEnoughError, build_listed
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import CommitOptions, CommitResult, ListedResult
-from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
+from huai_server.commit.tree_export import WrittenTree, prepare, scan_again
 from huai_server.commit.whole_tree import commit_whole
 from huai_server.scan.root import empty_root_error, holds_anything
+
+if TYPE_CHECKING:
+    from huai_server.export.into_tree import ExportOfTree
 
 
 def commit_lists(
@@ -23,7 +27,7 @@ def commit_lists(
     root: Path,
     lists: ChangeLists,
     options: CommitOptions,
-    export: TreeExport | None = None,
+    export: "ExportOfTree | None" = None,
 ) -> CommitResult:
     """Commit the listed paths; or the whole tree, if there is a reason."""
     newest = making.head.commit if making.head else None
@@ -53,7 +57,7 @@ def _commit_listed(
     making: NextCommit,
     root: Path,
     lists: ChangeLists,
-    export: TreeExport | None,
+    export: "ExportOfTree | None",
     *,
     allow_empty: bool,
 ) -> CommitResult:

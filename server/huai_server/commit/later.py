@@ -20,7 +20,6 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests
-from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import TreeReader, require_digests
 from huai_server.config.tables import Module
@@ -28,6 +27,7 @@ from huai_server.scan.types import Problem
 from huai_server.signing.keys import ServerKeys
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
+from huai_server.store.module_state import newest_commit
 from huai_server.store.repository import Head
 
 NOT_YET = "it gets no digest yet"

@@ -30,7 +30,6 @@ from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
-from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import require_digests
 from huai_server.config.tables import Module
@@ -39,6 +38,7 @@ from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.scan.types import Problem, root_error
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
+from huai_server.store.module_state import newest_commit
 from huai_server.store.repository import Head
 from huai_server.store.scrub_record import (
     MOST_DAMAGE,

@@ -1,12 +1,12 @@
-"""The files that are exported into the tree, and must be in the commit that they describe.
+"""The export into the tree that is committed.
 
-They are written before the commit, from the scanned tree; then they are scanned as if a list named
-them, so that the same commit has the lists that describe it.
+Its files are written before the commit, from the scanned tree; then they are scanned as if a list
+named them, so that the same commit has the lists that describe it.
 """
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
@@ -17,24 +17,9 @@ from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.result import CommitOptions
 from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.scan.types import Problem
-from huai_server.store.repository import Repository
 
-
-class TreeExport(Protocol):
-    """A writer of files into the tree that the commit must have as well."""
-
-    def prepare(self) -> None:
-        """Prepare the tree, before it is scanned."""
-        ...
-
-    @property
-    def files(self) -> Collection[RelPath]:
-        """Return all files that it may write."""
-        ...
-
-    def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
-        """Export the scanned tree (`size` bytes of files) at `time`; True if the tree changed."""
-        ...
+if TYPE_CHECKING:  # few commits export anything
+    from huai_server.export.into_tree import ExportOfTree
 
 
 class WrittenTree(NamedTuple):
@@ -48,7 +33,7 @@ class WrittenTree(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def prepare(root: Path, options: CommitOptions, export: TreeExport) -> None:
+def prepare(root: Path, options: CommitOptions, export: "ExportOfTree") -> None:
     """Let an export make its directories, unless these would hide that the tree is empty."""
     if not options.allow_empty and not holds_anything(root):
         raise empty_root_error(root)

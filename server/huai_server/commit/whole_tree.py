@@ -3,6 +3,7 @@
 import time
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huai_program.packs import remove_pack
 from huai_schema.codec.commits import Counts, Totals
@@ -10,19 +11,22 @@ from huai_schema.diff.diff import count, diff
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_server.commit.listed import ListsNotEnoughError
-from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
-from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
+from huai_server.commit.tree_export import WrittenTree, prepare, scan_again
 from huai_server.commit.tree_reader import ReadTree
 from huai_server.scan.mounts import write_mounts
 from huai_server.scan.root import EmptyRootError, empty_root_error
+from huai_server.store.repository import NoCommitError
+
+if TYPE_CHECKING:
+    from huai_server.export.into_tree import ExportOfTree
 
 _SHOWN = 20
 
 
 def commit_whole(
-    making: NextCommit, root: Path, options: CommitOptions, export: TreeExport | None = None
+    making: NextCommit, root: Path, options: CommitOptions, export: "ExportOfTree | None" = None
 ) -> CommitResult:
     """Scan and commit the whole tree, with the files of `export`; prunes block indices."""
     if export:
@@ -59,7 +63,7 @@ def commit_whole(
 def audit(making: NextCommit, root: Path) -> AuditResult:
     """Compare the whole tree with the last commit; the objects for that are removed again."""
     if making.head is None or making.past is None:
-        raise no_commit(making.name)
+        raise NoCommitError(making.name)
     pack: bytes | None = None
     try:
         with making.writing() as writer:

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from time import time as clock
+from typing import NamedTuple
 
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Directory, File
-from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, join, parent
 from huai_server.export import fedora
 from huai_server.export.dialects import DIALECTS, FEDORA, Texts, all_paths
 from huai_server.export.folder import ExportFolder
 from huai_server.export.source import Exported, ExportRequest, Source
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head, NoCommitError, Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,15 @@ class Place:
     inside: RelPath | None
     """The folder relative to the tree's root; None if it is outside the tree."""
     outside: bytes = b""
+
+
+class ExportPlan(NamedTuple):
+    """The place and the content of an export."""
+
+    place: Place
+    request: ExportRequest
+    exported: Exported
+    """All exported files in the tree, including those that this export does not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +83,6 @@ class UncommittedTree:
     exported: Exported
 
 
-class NoCommitError(HuaiError):
-    """The module has no commit yet that an export could describe."""
-
-    exit_code = ExitCode.UNSOUND
-
-
 def export(
     repository: Repository, module: str, place: Place, request: ExportRequest, exported: Exported
 ) -> tuple[Head, ExportResult]:
@@ -89,9 +92,7 @@ def export(
     """
     head = _find_described(repository, exported)
     if head is None:
-        raise NoCommitError(
-            f"{module}: nothing is committed yet", hint=f"run: huai-server commit {module}"
-        )
+        raise NoCommitError(module)
     snapshot = repository.snapshot(head)[1]
     source = _source_of(module, snapshot, head.info.totals.bytes, head.time, exported)
     return head, ExportResult(*_write_files(source, place, request))

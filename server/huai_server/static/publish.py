@@ -21,7 +21,7 @@ from huai_schema.codec.static_files import (
     Step,
     cheapest,
 )
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import FormatError
 from huai_server.config.retention import Retention
 from huai_server.static.catalog import (
     COMMITS,
@@ -42,18 +42,12 @@ from huai_server.static.folder import StaticFolder
 from huai_server.static.target import Draft, Target, drafted
 from huai_server.static.unused import remove_unused
 from huai_server.store.block_indices import BlockIndices
-from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.repository import Head, NoCommitError, Repository, StoreError
 
 _NAME = f"{FOLDER}/{HEAD}"
 _BLOCKS = "blocks"
 _MORE, _OF = 5, 4
 """A new full pack is made when a first copy would cost more than that share of the pack alone."""
-
-
-class NothingCommittedError(HuaiError):
-    """The module has no commit yet."""
-
-    exit_code = ExitCode.UNKNOWN_MODULE
 
 
 class Published(NamedTuple):
@@ -81,9 +75,7 @@ def publish(
     """
     newest = repository.head()
     if newest is None:
-        raise NothingCommittedError(
-            f"{repository.path}: the module has no commit yet", hint="run huai-server commit first"
-        )
+        raise NoCommitError(repository.path.parent.name)
     place = target or StaticFolder(repository.path, repository.path)
     place.begin()
     publication = _Publication(repository, place, content_urls)

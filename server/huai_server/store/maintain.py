@@ -11,7 +11,6 @@ from math import inf
 from typing import NamedTuple
 
 from huai_program.locking import locked
-from huai_schema.errors import FormatError
 from huai_server.config.retention import Retention, is_worth_repack
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
@@ -21,7 +20,7 @@ from huai_server.store.disk_use import DiskUse, disk_use
 from huai_server.store.pack_files import PackFile, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
-from huai_server.store.repository import Head, Repository, StoreError
+from huai_server.store.repository import Head, Repository, metadata_errors
 
 _FACTOR = 2
 
@@ -90,13 +89,8 @@ def maintain(
     """
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
-        try:
+        with metadata_errors(places.folder.name):
             done = _Maintenance(places, retention, now).run(wait)
-        except FormatError as error:
-            raise StoreError(
-                f"{places.repository}: {error.message}",
-                hint="`huai-server check` names what is damaged",
-            ) from error
         return Maintained(done, before, disk_use(places))
 
 

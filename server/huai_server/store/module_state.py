@@ -1,4 +1,4 @@
-"""The state of one module as a whole, damaged or not, and deleting it.
+"""The state and the newest commit of one module, and deleting it.
 
 The mirrored tree is never touched.
 """
@@ -9,9 +9,10 @@ from typing import NamedTuple
 from huai_program.locking import holder, locked
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.errors import HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head, NoCommitError, Repository
 
 
 class ModuleState(NamedTuple):
@@ -39,6 +40,15 @@ def module_state(places: ModulePlaces) -> ModuleState:
     except HuaiError as error:
         problem = error
     return ModuleState(head, waiting and waiting[1], problem, holder(places.lock))
+
+
+def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
+    """Return the newest commit of a module; raises `NoCommitError` without one."""
+    repository = Repository(places.repository) if places.repository.exists() else None
+    head = repository.head() if repository else None
+    if repository is None or head is None:
+        raise NoCommitError(name)
+    return head, repository.snapshot(head)[1]
 
 
 def purge_module(places: ModulePlaces) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EACCES, EIO, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from huai_native._native import Packs
 from huai_program.durable import replace_file, sync_folder
@@ -69,6 +69,17 @@ class StoreError(HuaiError):
     """A repository that is missing or damaged."""
 
     exit_code = ExitCode.UNSOUND
+
+
+class NoCommitError(HuaiError):
+    """A module without a commit."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.USAGE
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name}: the module has no commit yet", hint=f"run: huai-server commit {name}"
+        )
 
 
 class PendingCommitError(HuaiError):
@@ -373,6 +384,18 @@ def _initialize(path: Path) -> None:
         replace_file(unfinished / name, content, unfinished / f"{name}.lock")
     unfinished.rename(path)
     sync_folder(path.parent)
+
+
+@contextmanager
+def metadata_errors(name: str) -> Iterator[None]:
+    """Convert a `FormatError` to a `StoreError`: the repository of the module `name` is damaged."""
+    try:
+        yield
+    except FormatError as error:
+        raise StoreError(
+            f"{name}: {error.message}",
+            hint=f"run: huai-server check {name}, which names what is damaged",
+        ) from error
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -25,6 +25,8 @@ from huai_server.cli.report import (
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.config.load import load
+
+_Done: TypeAlias = Committed[CommitResult]
 
 
 @click.command()
@@ -86,9 +88,9 @@ def command(
     return run_all(commit, chosen(load(root), names, every=every, relayed=False), console)
 
 
-def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
+def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
     """Commit one module, print the result, and send notifications of failures."""
-    results: list[Committed] = []
+    results: list[_Done] = []
 
     def run() -> int:
         results.append(_commit(console, root, name, options))
@@ -98,7 +100,7 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
     return results[0]
 
 
-def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
+def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
     """Commit one module; print the commit at once, and then what followed it."""
     started = time.monotonic()
 

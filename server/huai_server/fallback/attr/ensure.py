@@ -25,7 +25,7 @@ from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import FallbackPlaces
-from huai_server.store.repository import Repository, StoreError
+from huai_server.store.repository import Repository, metadata_errors
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 _TOO_LARGE = (errno.EFBIG, errno.EOVERFLOW)
@@ -76,7 +76,11 @@ def ensure(
     """
     tree.check_own()
     fallback = tree.fallback
-    with storage_errors(fallback.folder), _attr_tree_errors(tree.name, fallback):
+    with (
+        storage_errors(fallback.folder),
+        metadata_errors(tree.name),
+        _attr_tree_errors(tree.name, fallback),
+    ):
         generations.make_folder(fallback.folder)
         with locked(fallback.lock, wait=wait):
             tree.check_own()
@@ -218,11 +222,6 @@ class _Ensure:
 def _attr_tree_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
     try:
         yield
-    except FormatError as error:
-        raise StoreError(
-            f"the metadata of {name}: {error.message}",
-            hint=f"run huai-server check {name} for details",
-        ) from error
     except OSError as error:
         if error.errno in _TOO_LARGE:
             raise AttrTreeError(

@@ -5,7 +5,7 @@ from typing import Any
 from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
-from huai_server.actions.modules import AfterCommit, Committed, Digested
+from huai_server.actions.modules import AfterCommit, Committed
 from huai_server.commit.later import DigestResult
 from huai_server.commit.result import CommitResult
 from huai_server.export.update import ExportUpdate
@@ -34,7 +34,7 @@ def test_what_follows_a_commit_may_fail_harder_than_the_commit() -> None:
         (AfterCommit(FAILED_FILES, FAILED_TREE, LOCKED_EXPORT), ExitCode.FALLBACK),
     ):
         assert Committed(INCOMPLETE, after).exit_code == code
-        assert Digested(UNDIGESTED, after).exit_code == code
+        assert Committed(UNDIGESTED, after).exit_code == code
 
 
 def test_each_failure_of_what_follows_is_told() -> None:

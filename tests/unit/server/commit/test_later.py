@@ -11,9 +11,9 @@ from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
 from huai_server.commit import later
 from huai_server.commit.later import DigestResult, digest_tree
-from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.tree_reader import NoDigestsError
+from huai_server.store.repository import NoCommitError
 from tests.support.committing import NAME, Upstream
 from tests.support.tampering import when_read
 from tests.support.unprivileged import as_nobody

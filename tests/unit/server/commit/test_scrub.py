@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
 from huai_server.commit import scrub
-from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
 from huai_server.commit.tree_reader import NoDigestsError
 from huai_server.scan.root import EmptyRootError
+from huai_server.store.repository import NoCommitError
 from huai_server.store.scrub_record import Round, ScrubRecord, read_record, write_record
 from tests.support.committing import NAME, Upstream, run_server
 from tests.support.unprivileged import as_nobody

@@ -7,8 +7,8 @@ import pytest
 
 from huai_program.configuration import ConfigError
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.export.export import NoCommitError
 from huai_server.export.folder import ExportError, FolderError
+from huai_server.store.repository import NoCommitError
 from tests.support.exporting import HOST, Exporter
 from tests.support.mirror_files import time_list, tree_state
 

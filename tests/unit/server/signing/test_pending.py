@@ -11,11 +11,11 @@ from msgspec import structs
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.codec.signing import COSIGNED
 from huai_schema.errors import ExitCode, FormatError
-from huai_server.commit.newest import newest_commit
 from huai_server.config.tables import Cosigner
 from huai_server.signing.cosigned import examine
 from huai_server.signing.keys import configure
 from huai_server.signing.signer import SigningError, from_private
+from huai_server.store.module_state import newest_commit
 from huai_server.store.repository import PendingCommitError
 from tests.support.committing import NAME
 from tests.support.keys import key, write_key
