@@ -143,6 +143,27 @@ def image_calls(tree: Path, call: HeldCall) -> Calls:
     }
 
 
+def maker_calls(tree: Path, call: HeldCall) -> Calls:
+    call.answer = (0, 0)
+    _, _, leaves, _ = listing_of(tree)
+    root, building, attributes = tree.parent / "made", tree.parent / "building", (0, 0o755, None)
+    for folder in (root, building):
+        folder.mkdir()
+    maker = _native.Maker(os.fsencode(root), os.fsencode(building), privileged=True)
+    maker.make_directory(b"folder", attributes)
+    return lambda: maker.make_leaves(b"", leaves, call), {  # type: ignore[arg-type]
+        "make_file": lambda: maker.make_file(b"file", attributes, 1),
+        "make_symlink": lambda: maker.make_symlink(b"symlink", attributes, b"x"),
+        "make_link": lambda: maker.make_link(b"link", b"file"),
+        "make_directory": lambda: maker.make_directory(b"folder", attributes),
+        "set_attributes": lambda: maker.set_attributes(b"", attributes),
+        "rename_directory": lambda: maker.rename_directory(b"folder", b"other"),
+        "remove": lambda: maker.remove(b"other"),
+        "leave": maker.leave,
+        "unowned": lambda: maker.unowned,
+    }
+
+
 class Packed:
     """An `ObjectReader` whose packs the engine reads by itself, except the first object."""
 
@@ -344,6 +365,7 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "Scan": scan_calls,
     "TreeComparison": tree_comparison_calls,
     "ImageBuilder": image_calls,
+    "Maker": maker_calls,
     "Packs": packs_calls,
     "ListingHashes": listing_hashes_calls,
     "Comparison": comparison_calls,

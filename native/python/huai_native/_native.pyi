@@ -773,9 +773,12 @@ class TreeWatch:
     def unwatched(self) -> tuple[int, bytes, int] | None:
         """The number of unwatched directories, with path and errno of the first, or None."""
 
+_Attributes: TypeAlias = tuple[int, int, tuple[int, int] | None]
+"""The mtime in nanoseconds, the mode, and the numbers of user and group unless these are kept."""
+
 @final
 class Maker:
-    """An executor of records (`huai_server/fallback/sparse/records.py`) below one directory.
+    """A maker of the entries of an attr tree below one directory.
 
     With a folder `building` on the same file system each entry is created there and renamed to its
     path, and directories keep their times.  Without one, entries are created in place and must not
@@ -785,11 +788,36 @@ class Maker:
     def __new__(cls, root: bytes, building: bytes | None, *, privileged: bool) -> Maker:
         """Work below `root`; `privileged` is True if this process may ignore permissions."""
 
-    def apply(self, records: bytes) -> None:
-        """Execute the records in order; a signal may end the call between two records."""
+    def make_file(self, path: bytes, attributes: _Attributes, size: int) -> None: ...
+    def make_symlink(self, path: bytes, attributes: _Attributes, target: bytes) -> None: ...
+    def make_link(self, path: bytes, leader: bytes) -> None:
+        """Make a further name of the file at the path `leader`."""
+
+    def make_directory(self, path: bytes, attributes: _Attributes) -> None:
+        """Make an empty directory; without `building` its attributes are set later."""
+
+    def make_leaves(
+        self,
+        path: bytes,
+        lines: bytes,
+        owners: Callable[[bytes, bytes], tuple[int, int]] | None,
+    ) -> None:
+        """Make the leaves of the directory `path`; a signal may end the call between two of them.
+
+        `owners` returns the numbers of a user and a group; None keeps those of the process.
+        """
+
+    def set_attributes(self, path: bytes, attributes: _Attributes) -> None:
+        """Set the attributes of a directory."""
+
+    def rename_directory(self, old: bytes, new: bytes) -> None:
+        """Rename a directory with all below it; a leaf at the new path is removed."""
+
+    def remove(self, path: bytes) -> None:
+        """Remove a name; a directory moves to the folder `building`."""
 
     def leave(self) -> None:
-        """Restore the times of the last directory that was entered."""
+        """Restore the times of the last directory that was changed."""
 
     @property
     def unowned(self) -> int:

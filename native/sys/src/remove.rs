@@ -11,6 +11,8 @@ use super::error::{Error, Result};
 use super::listing::Names;
 use super::stop::Stop;
 
+const OWNER_MAY_ALL: u32 = 0o700;
+
 /// A removal that descends by name and ascends by "..": few handles are open at any depth.  Only
 /// for directories that no other user can change.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
         Err(errno) => return Err(failed(errno)),
     }
     let mut removal = Removal {
-        current: call::open_for_reading(above.as_fd(), name).map_err(failed)?,
+        current: open_own(above.as_fd(), name).map_err(failed)?,
         line: Vec::new(),
         names: Names::default(),
     };
@@ -54,7 +56,7 @@ impl Removal {
                 match change::remove_directory(self.current.as_fd(), &name) {
                     Ok(()) | Err(Errno::NOENT) => {}
                     Err(Errno::NOTEMPTY | Errno::EXIST) => {
-                        self.current = call::open_for_reading(self.current.as_fd(), &name)?;
+                        self.current = open_own(self.current.as_fd(), &name)?;
                         self.empty(&name)?;
                     }
                     Err(errno) => return Err(errno),
@@ -100,6 +102,21 @@ impl Removal {
             names.join(&b'/')
         }
     }
+}
+
+/// Open a directory, and let its owner remove what is in it, whatever its mode is.
+fn open_own(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    let opened = match call::open_for_reading(directory, name) {
+        Err(Errno::ACCESS) => {
+            change::set_mode_at(directory, name, OWNER_MAY_ALL)?;
+            call::open_for_reading(directory, name)?
+        }
+        other => other?,
+    };
+    if call::status(opened.as_fd())?.mode & OWNER_MAY_ALL != OWNER_MAY_ALL {
+        change::set_mode(opened.as_fd(), OWNER_MAY_ALL)?;
+    }
+    Ok(opened)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from huai_schema.errors import HuaiError
 from huai_server.fallback.attr.generations import discard_unserved
 from huai_server.fallback.redirect import preload_library
-from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.maker import delete_tree
 from huai_server.state.paths import FallbackPlaces
 from tests.fault.killing import Ground, Hit
 from tests.support.attr_trees import Fallback, list_entries

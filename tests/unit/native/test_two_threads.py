@@ -17,7 +17,7 @@ from tests.support.two_threads import BOUND, OBJECTS
 NEVER_WAITING = {
     *("Arrived", "BlockIndex", "BlockPlaces", "BundleWriter", "ChangeList"),
     *("DigestedBatch", "Entries", "EntryLimit", "Filter", "FoundDigests"),
-    *("Blake3", "Maker", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
+    *("Blake3", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
     *("Renames", "Rows", "Scrub", "Tree", "TreeWatch", "Undigested"),
 }
 """The classes whose methods call nothing of Python's while they hold the state of their object."""

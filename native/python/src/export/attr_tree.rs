@@ -1,13 +1,18 @@
 //! Making and changing attr trees.
 
-use huai_tree::attr_tree;
+use huai_git::error::{Error, Result};
+use huai_tree::attr_tree::{self, Attributes, Entry, Kind};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
-use crate::sys::errors::raise;
+use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
-/// A maker that carries out records below one directory.
+/// The mtime in nanoseconds, the mode, and the numbers of user and group.
+type Given = (i64, u32, Option<(u32, u32)>);
+
+/// A maker of entries below one directory.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Maker(Guarded<attr_tree::Maker>);
 
@@ -26,16 +31,95 @@ impl Maker {
             .map_err(|error| raise(py, &error))
     }
 
-    fn apply(&self, py: Python<'_>, records: &[u8]) -> PyResult<()> {
-        wait(py, |stop| self.0.lock().apply(records, stop))?.map_err(|error| raise(py, &error))
+    fn make_file(&self, py: Python<'_>, path: &[u8], attributes: Given, size: u64) -> PyResult<()> {
+        self.make(py, path, attributes, Kind::File(size))
+    }
+
+    fn make_symlink(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        attributes: Given,
+        target: &[u8],
+    ) -> PyResult<()> {
+        self.make(py, path, attributes, Kind::Symlink(target))
+    }
+
+    fn make_link(&self, py: Python<'_>, path: &[u8], leader: &[u8]) -> PyResult<()> {
+        self.make(py, path, (0, 0, None), Kind::Link(leader))
+    }
+
+    fn make_directory(&self, py: Python<'_>, path: &[u8], attributes: Given) -> PyResult<()> {
+        self.make(py, path, attributes, Kind::Directory)
+    }
+
+    fn make_leaves(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        lines: &[u8],
+        owners: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let made = wait(py, |stop| {
+            let mut maker = self.0.lock();
+            let Some(owners) = &owners else {
+                return maker.make_leaves(path, lines, None, stop);
+            };
+            let mut numbers = |user: &[u8], group: &[u8]| look_up(owners, user, group);
+            maker.make_leaves(path, lines, Some(&mut numbers), stop)
+        })?;
+        made.map_err(refuse)
+    }
+
+    fn set_attributes(&self, py: Python<'_>, path: &[u8], attributes: Given) -> PyResult<()> {
+        let attributes = attributes_of(attributes);
+        self.change(py, |maker| maker.set_attributes(path, &attributes))
+    }
+
+    fn rename_directory(&self, py: Python<'_>, old: &[u8], new: &[u8]) -> PyResult<()> {
+        self.change(py, |maker| maker.rename_directory(old, new))
+    }
+
+    fn remove(&self, py: Python<'_>, path: &[u8]) -> PyResult<()> {
+        self.change(py, |maker| maker.remove(path))
     }
 
     fn leave(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, |_| self.0.lock().leave())?.map_err(|error| raise(py, &error))
+        self.change(py, attr_tree::Maker::leave)
     }
 
     #[getter]
     fn unowned(&self) -> u64 {
         self.0.lock().unowned()
     }
+}
+
+impl Maker {
+    fn make(&self, py: Python<'_>, path: &[u8], given: Given, kind: Kind<'_>) -> PyResult<()> {
+        let attributes = attributes_of(given);
+        self.change(py, |maker| maker.make(path, &Entry { kind, attributes }))
+    }
+
+    /// Make one change, which is short.
+    fn change(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut attr_tree::Maker) -> huai_sys::error::Result<()> + Send,
+    ) -> PyResult<()> {
+        py.detach(|| work(&mut self.0.lock()))
+            .map_err(|error| raise(py, &error))
+    }
+}
+
+fn attributes_of((mtime, mode, owners): Given) -> Attributes {
+    Attributes::new(mtime, mode, owners)
+}
+
+/// Let a Python function look up the numbers of a user and a group.
+fn look_up(function: &Py<PyAny>, user: &[u8], group: &[u8]) -> Result<(u32, u32)> {
+    Python::attach(|py| {
+        let names = (PyBytes::new(py, user), PyBytes::new(py, group));
+        function.call1(py, names)?.extract(py)
+    })
+    .map_err(|raised: PyErr| Error::Lent(Box::new(raised)))
 }

@@ -2,12 +2,14 @@
 
 use std::os::fd::BorrowedFd;
 
+use huai_sys::attributes::time_of;
 use huai_sys::call::{self, Time};
 use huai_sys::change::{self, LEAVE};
 use huai_sys::error::Errno;
 
+/// The attributes of an entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Attributes {
+pub struct Attributes {
     pub(super) user: u32,
     /// Both are `LEAVE` if the creator stays the owner.
     pub(super) group: u32,
@@ -16,6 +18,17 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
+    /// Return attributes with the numbers of user and group, if the creator does not stay the owner.
+    pub fn new(mtime: i64, mode: u32, owners: Option<(u32, u32)>) -> Self {
+        let (user, group) = owners.unwrap_or((LEAVE, LEAVE));
+        Self {
+            user,
+            group,
+            mode,
+            mtime: time_of(mtime),
+        }
+    }
+
     /// Set all attributes of a file or directory; `unowned` counts owners that could not be set.
     pub(super) fn set(&self, of: BorrowedFd<'_>, unowned: &mut u64) -> Result<(), Errno> {
         self.own(unowned, || change::set_owner(of, self.user, self.group))?;

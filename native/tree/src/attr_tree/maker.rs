@@ -1,4 +1,4 @@
-//! Carries out records below one directory.
+//! Makes and changes entries below one directory.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -10,14 +10,14 @@ use huai_sys::error::{Errno, Error, Result};
 use huai_sys::handle::Root;
 use huai_sys::stop::Stop;
 
-use super::entry::{Entry, Kind, OwnerNumbers};
-use super::record::{self, Operation, Record};
-use super::workplace::{Ground, Workplace};
+use super::attributes::Attributes;
+use super::entry::{Entry, Kind};
+use super::workplace::{Ground, Workplace, split};
 
 /// The name of an unfinished entry in the building folder.
 const UNFINISHED: &[u8] = b"entry";
 
-/// An executor of records below a directory.  With a building folder on the same file system each
+/// A maker of entries below a directory.  With a building folder on the same file system each
 /// entry is made there and renamed to its place, and directories keep their times; without one,
 /// entries are made in place and must not exist.
 #[derive(Debug)]
@@ -27,13 +27,13 @@ pub struct Maker {
     current: Option<Workplace>,
     /// The path of `current`.
     entered: Vec<u8>,
-    owners: OwnerNumbers,
     unowned: u64,
     displaced: u64,
 }
 
-/// An error, and the name in the current directory that it is about, if not the record's.
-type Failure = (Errno, Option<Vec<u8>>);
+/// A function from the names of a user and a group to their numbers.
+pub type OwnerNumbers<'a> =
+    dyn FnMut(&[u8], &[u8]) -> huai_git::error::Result<(u32, u32)> + Send + 'a;
 
 impl Maker {
     /// Open `root`; `privileged` means that permissions do not matter to this process.
@@ -50,31 +50,68 @@ impl Maker {
             building: building.map(opened).transpose()?,
             current: None,
             entered: Vec::new(),
-            owners: OwnerNumbers::default(),
             unowned: 0,
             displaced: 0,
         })
     }
 
-    /// Carry out records in order.  After an error, which names the path from the root, the rest is
-    /// not done; a stop takes effect between two records.
-    pub fn apply(&mut self, records: &[u8], stop: &Stop) -> Result<()> {
-        let mut rest = records;
-        while !rest.is_empty() {
+    /// Make an entry at a path.
+    pub fn make(&mut self, path: &[u8], entry: &Entry<'_>) -> Result<()> {
+        let (above, name) = split(path);
+        self.enter(above)?;
+        self.make_here(name, entry)
+            .map_err(|errno| failed(errno, above, name))
+    }
+
+    /// Make the leaves of the directory at a path from their lines; `owners` returns the numbers of
+    /// a user and a group.  A stop takes effect between two leaves.
+    pub fn make_leaves(
+        &mut self,
+        path: &[u8],
+        lines: &[u8],
+        mut owners: Option<&mut OwnerNumbers<'_>>,
+        stop: &Stop,
+    ) -> huai_git::error::Result<()> {
+        let lent = |error: Error| huai_git::error::Error::Lent(Box::new(error));
+        self.enter(path).map_err(lent)?;
+        let directory = RelPath::trusted(path.to_vec());
+        for leaf in Leaves::new(&directory, lines, b"") {
             if stop.is_set() {
-                return Err(failed(Errno::CANCELED, b"", b""));
+                return Err(huai_git::error::Error::Stopped);
             }
-            let Some((record, after)) = record::take_record(rest) else {
-                return Err(failed(Errno::INVAL, b"", b""));
-            };
-            self.perform(&record).map_err(|(errno, name)| match name {
-                Some(name) => failed(errno, &self.entered, &name),
-                None if is_inside(record.operation) => failed(errno, &self.entered, record.name),
-                None => failed(errno, b"", record.name),
-            })?;
-            rest = after;
+            let leaf = leaf.map_err(|_| lent(failed(Errno::BADMSG, path, b"")))?;
+            let numbers = owners
+                .as_mut()
+                .map(|owners| owners(&leaf.owner, &leaf.group))
+                .transpose()?;
+            self.make_here(&leaf.name, &Entry::of(&leaf, numbers))
+                .map_err(|errno| lent(failed(errno, path, &leaf.name)))?;
         }
         Ok(())
+    }
+
+    /// Set the attributes of the directory at a path.
+    pub fn set_attributes(&mut self, path: &[u8], attributes: &Attributes) -> Result<()> {
+        let set = |maker: &mut Self| {
+            maker.leave_current()?;
+            let directory = maker.ground.root.directory(path)?;
+            attributes.set(directory.as_fd(), &mut maker.unowned)
+        };
+        set(self).map_err(|errno| failed(errno, b"", path))
+    }
+
+    /// Rename a directory, removing a leaf at the new path.
+    pub fn rename_directory(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        self.rename(old, new)
+            .map_err(|errno| failed(errno, b"", old))
+    }
+
+    /// Remove a name; a directory moves to the building folder.
+    pub fn remove(&mut self, path: &[u8]) -> Result<()> {
+        let (above, name) = split(path);
+        self.enter(above)?;
+        self.remove_here(name)
+            .map_err(|errno| failed(errno, above, name))
     }
 
     /// Leave the current directory, restoring its mode and times.
@@ -88,33 +125,13 @@ impl Maker {
         self.unowned
     }
 
-    fn perform(&mut self, record: &Record<'_>) -> std::result::Result<(), Failure> {
-        let plain = |errno| (errno, None);
-        match record.operation {
-            Operation::Enter => self.enter(record.name),
-            Operation::Leaves => self.make_leaves(record),
-            Operation::Attributes => self.set_attributes(record).map_err(plain),
-            Operation::Move => self.rename_directory(record).map_err(plain),
-            Operation::Remove => self.remove(record.name).map_err(plain),
-            Operation::Owner => {
-                let (owners, name) = match record.name.split_first() {
-                    Some((b'u', name)) => (&mut self.owners.users, name),
-                    Some((b'g', name)) => (&mut self.owners.groups, name),
-                    _ => return Err(plain(Errno::INVAL)),
-                };
-                owners.insert(name.to_vec(), record.attributes.user);
-                Ok(())
-            }
-            _ => entry_of(record)
-                .and_then(|entry| self.make(record.name, &entry))
-                .map_err(plain),
+    fn enter(&mut self, path: &[u8]) -> Result<()> {
+        if self.current.is_some() && self.entered == path {
+            return Ok(());
         }
-    }
-
-    fn enter(&mut self, path: &[u8]) -> std::result::Result<(), Failure> {
-        self.leave_current()
-            .map_err(|errno| (errno, Some(Vec::new())))?;
-        self.current = Some(self.ground.enter(path).map_err(|errno| (errno, None))?);
+        self.leave()?;
+        let entered = self.ground.enter(path);
+        self.current = Some(entered.map_err(|errno| failed(errno, b"", path))?);
         self.entered = path.to_vec();
         Ok(())
     }
@@ -124,7 +141,7 @@ impl Maker {
     }
 
     /// Make an entry in the building folder, and rename it over `name`; without one, make it in place.
-    fn make(&mut self, name: &[u8], entry: &Entry<'_>) -> Outcome<()> {
+    fn make_here(&mut self, name: &[u8], entry: &Entry<'_>) -> Outcome<()> {
         let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
         let Some(building) = &self.building else {
             return entry.make(&self.ground, current, name, &mut self.unowned);
@@ -141,34 +158,13 @@ impl Maker {
         Ok(())
     }
 
-    /// Make all leaves of the current directory.
-    fn make_leaves(&mut self, listing: &Record<'_>) -> std::result::Result<(), Failure> {
-        let text = listing.other.ok_or((Errno::INVAL, None))?;
-        let usual = (listing.attributes.user, listing.attributes.group);
-        let directory = RelPath::trusted(listing.name.to_vec());
-        for leaf in Leaves::new(&directory, text, b"") {
-            let leaf = leaf.map_err(|_| (Errno::BADMSG, Some(Vec::new())))?;
-            let entry = Entry::of(&leaf, usual, &self.owners).ok_or(Errno::BADMSG);
-            let outcome = entry.and_then(|entry| self.make(&leaf.name, &entry));
-            outcome.map_err(|errno| (errno, Some(leaf.name.to_vec())))?;
-        }
-        Ok(())
-    }
-
-    fn set_attributes(&mut self, record: &Record<'_>) -> Outcome<()> {
-        self.leave_current()?;
-        let directory = self.ground.root.directory(record.name)?;
-        record.attributes.set(directory.as_fd(), &mut self.unowned)
-    }
-
-    /// Rename a directory, removing a leaf at the new path.
-    fn rename_directory(&mut self, record: &Record<'_>) -> Outcome<()> {
-        let (Some(building), Some(other)) = (&self.building, record.other) else {
+    fn rename(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
+        let Some(building) = &self.building else {
             return Err(Errno::INVAL);
         };
         self.current.take().map_or(Ok(()), Workplace::leave)?;
-        let (from, name) = self.ground.enter_above(record.name)?;
-        let (to, other) = match self.ground.enter_above(other) {
+        let (from, name) = self.ground.enter_above(old)?;
+        let (to, other) = match self.ground.enter_above(new) {
             Ok(found) => found,
             Err(errno) => return from.leave().and(Err(errno)),
         };
@@ -179,7 +175,7 @@ impl Maker {
         renamed.and(left).and(from.leave())
     }
 
-    fn remove(&mut self, name: &[u8]) -> Outcome<()> {
+    fn remove_here(&mut self, name: &[u8]) -> Outcome<()> {
         let Some(building) = &self.building else {
             return Err(Errno::INVAL);
         };
@@ -196,28 +192,6 @@ impl Drop for Maker {
         // Nothing can report an error here.
         let _ = self.leave_current();
     }
-}
-
-/// Return true if the record's name is in the current directory.
-fn is_inside(operation: Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::Enter | Operation::Attributes | Operation::Move | Operation::Owner
-    )
-}
-
-fn entry_of<'a>(record: &Record<'a>) -> Outcome<Entry<'a>> {
-    let other = record.other.ok_or(Errno::INVAL);
-    let kind = match record.operation {
-        Operation::File => Kind::File(u64::try_from(record.size).map_err(|_| Errno::INVAL)?),
-        Operation::Symlink => Kind::Symlink(other?),
-        Operation::Link => Kind::Link(other?),
-        _ => Kind::Directory,
-    };
-    Ok(Entry {
-        kind,
-        attributes: record.attributes,
-    })
 }
 
 /// Rename to a place in one step, whatever is there.  A former entry that cannot be replaced ends

@@ -11,7 +11,7 @@ from huai_program.locking import LockedError, locked
 from huai_server.config.load import ServerConfig
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr.tree import AttrTree, attr_tree
-from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.maker import delete_tree
 from huai_server.fallback.sparse.update import building
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import FallbackPlaces

@@ -1,14 +1,10 @@
 """Attr trees of sparse files, usually on a file system in memory.
 
-An entry takes the memory of an inode and a name in tmpfs; neither can be paged out.
-
-A build streams, so that its memory does not grow with the tree.  Records of one part are packed
-while the maker, without Python's lock, carries out the previous part.
+An entry takes the memory of an inode and a name in tmpfs; neither can be paged out.  A build
+streams, so that its memory does not grow with the tree.
 """
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,14 +15,12 @@ from huai_schema.paths import ROOT, parent
 from huai_server.fallback import memory
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind, Update
 from huai_server.fallback.owners import OwnerIds
-from huai_server.fallback.sparse.deleting import delete_tree
-from huai_server.fallback.sparse.records import Maker, Records
+from huai_server.fallback.sparse.maker import Maker, delete_tree
 from huai_server.fallback.sparse.update import building, plan_update
 
 if TYPE_CHECKING:
     from huai_schema.entries import Directory
 
-_PART_BYTES = 512 << 10
 _WORK_BYTES = 32 << 20
 """The memory that a build takes in addition."""
 
@@ -61,12 +55,8 @@ class SparseKind(AttrTreeKind):
         """Make the folder with its files."""
         delete_tree(building(generation))
         generation.mkdir(mode=0o700)
-        with Maker(generation) as maker, ThreadPoolExecutor(1) as thread:
-            running = thread.submit(maker.apply, b"")
-            for part in _parts(snapshot, Records(owners)):
-                running.result()
-                running = thread.submit(maker.apply, part)
-            running.result()
+        with Maker(generation, owners) as maker:
+            _fill(maker, snapshot)
             return maker.unowned
 
     def plan(
@@ -80,23 +70,21 @@ class SparseKind(AttrTreeKind):
         delete_tree(generation)
 
 
-def _parts(snapshot: Snapshot, records: Records) -> Iterator[bytes]:
+def _fill(maker: Maker, snapshot: Snapshot) -> None:
+    """Make all entries of a snapshot."""
     unfinished: list[Directory] = []
     for listing in snapshot.listings():
         directory = decode_directory(listing.path, listing.attributes)
         # Attributes come last: a mode may deny the owner, and each new name changes the time.
         while unfinished and unfinished[-1].path != parent(directory.path):
-            records.attributes(unfinished.pop())
+            maker.set_attributes(unfinished.pop())
         unfinished.append(directory)
         if directory.path != ROOT:
-            records.directory(directory)
+            maker.make_directory(directory)
         if listing.leaves:
-            records.leaves(listing)
-        if records.size > _PART_BYTES:
-            yield records.flush()
+            maker.make_leaves(listing)
     for directory in reversed(unfinished):
-        records.attributes(directory)
-    yield records.flush()
+        maker.set_attributes(directory)
 
 
 def _is_in_memory(folder: Path) -> bool:

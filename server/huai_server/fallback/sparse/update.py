@@ -18,8 +18,7 @@ from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import ROOT, ancestors, path_order
 from huai_server.fallback.kind import UNLISTED, Update
 from huai_server.fallback.owners import OwnerIds
-from huai_server.fallback.sparse.deleting import delete_tree
-from huai_server.fallback.sparse.records import Maker, Records
+from huai_server.fallback.sparse.maker import Maker, delete_tree
 
 if TYPE_CHECKING:
     from huai_schema.diff.changes import Change
@@ -58,57 +57,55 @@ def _apply(
     owners: OwnerIds | None,
 ) -> int:
     """Change the entries of a generation; return the number of those without their owner."""
-    records = Records(owners)
-    _record_changes(records, changes, moves, new)
     place = building(generation)
     delete_tree(place)
     place.mkdir(mode=0o700)
-    with Maker(generation, place) as maker:
-        maker.apply(records.flush())
+    with Maker(generation, owners, place) as maker:
+        _make_changes(maker, changes, moves, new)
     delete_tree(place)
     return maker.unowned
 
 
-def _record_changes(
-    records: Records, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
+def _make_changes(
+    maker: Maker, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
 ) -> None:
     # The deepest ones first.
     directories = [each.new for each in reversed(changes) if isinstance(each.new, Directory)]
     old_directories = {each.path for each in changes if isinstance(each.old, Directory)}
     new_directories = [each for each in reversed(directories) if each.path not in old_directories]
     moved = {move.new for move in moves}
-    _set_attributes(records, (each for each in directories if each.path == ROOT))
+    _set_attributes(maker, (each for each in directories if each.path == ROOT))
     for directory in new_directories:
         if moved.isdisjoint(ancestors(directory.path)):
-            records.directory(directory)
+            maker.make_directory(directory)
     for move in moves:
-        records.move(move.old, move.new)
+        maker.move(move.old, move.new)
     for directory in new_directories:
         if not moved.isdisjoint(ancestors(directory.path)):
-            records.directory(directory)
-    _make_leaves(records, [each.new for each in changes if each.new], _moved_links(moves, new))
+            maker.make_directory(directory)
+    _make_leaves(maker, [each.new for each in changes if each.new], _moved_links(moves, new))
     lost = old_directories.difference(directory.path for directory in directories)
     for change in changes:
         # A moved directory may have replaced a file, which needs no removal then.
         is_removed = change.new is None and change.path not in moved
         # A removed directory is removed with all below it.
         if is_removed and lost.isdisjoint(ancestors(change.path)):
-            records.remove(change.path)
-    _set_attributes(records, (each for each in directories if each.path != ROOT))
+            maker.remove(change.path)
+    _set_attributes(maker, (each for each in directories if each.path != ROOT))
 
 
-def _set_attributes(records: Records, directories: Iterable[Directory]) -> None:
+def _set_attributes(maker: Maker, directories: Iterable[Directory]) -> None:
     for directory in directories:
-        records.attributes(directory)
+        maker.set_attributes(directory)
 
 
-def _make_leaves(records: Records, entries: Sequence[Entry], links: Iterable[Entry]) -> None:
+def _make_leaves(maker: Maker, entries: Sequence[Entry], links: Iterable[Entry]) -> None:
     for entry in entries:
         if not isinstance(entry, Directory) and not _is_link(entry):
-            records.leaf(entry)
+            maker.make_leaf(entry)
     for entry in (*entries, *links):
         if not isinstance(entry, Directory) and _is_link(entry):
-            records.leaf(entry)
+            maker.make_leaf(entry)
 
 
 def _moved_links(moves: Sequence[Moved], new: Snapshot) -> Iterator[Entry]:

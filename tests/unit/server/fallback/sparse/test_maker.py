@@ -9,30 +9,25 @@ import pytest
 
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.paths import RelPath
 from huai_server.fallback.owners import OwnerIds
 from huai_server.fallback.sparse.kind import SparseKind
-from huai_server.fallback.sparse.records import Maker, Records
+from huai_server.fallback.sparse.maker import Maker, delete_tree
 from tests.support.scanners import OPENAT2, without_call
 from tests.support.schema.lines import encode_leaf
 from tests.support.schema.trees import directory, file, snapshot, tree_of
+from tests.support.unprivileged import as_nobody
 
-Fill = Callable[[Records], None]
+Fill = Callable[[Maker], None]
 
 
 def apply(root: Path, fill: Fill, building: Path | None = None) -> None:
-    records = Records(None)
-    fill(records)
-    with Maker(root, building) as maker:
-        maker.apply(records.flush())
+    with Maker(root, None, building) as maker:
+        fill(maker)
 
 
 def leaves(lines: bytes, path: bytes = b"") -> Fill:
-    def fill(records: Records) -> None:
-        records.enter(RelPath(path))
-        records.leaves(Listing(RelPath(path), b"0", lines))
-
-    return fill
+    return lambda maker: maker.make_leaves(Listing(RelPath(path), b"0", lines))
 
 
 @pytest.mark.parametrize(
@@ -77,14 +72,12 @@ def test_lines_without_sense_are_refused(tmp_path: Path, line: bytes) -> None:
     assert os.listdir(tmp_path) == ["root"]
 
 
-def _link_by_a_way_out(records: Records) -> None:
-    records.enter(ROOT)
-    records.leaf(file(b"new", link=b"d/../../outside/file"))
+def _link_by_a_way_out(maker: Maker) -> None:
+    maker.make_leaf(file(b"new", link=b"d/../../outside/file"))
 
 
-def _link_by_a_way_round(records: Records) -> None:
-    records.enter(ROOT)
-    records.leaf(file(b"new", link=b"d/./file"))
+def _link_by_a_way_round(maker: Maker) -> None:
+    maker.make_leaf(file(b"new", link=b"d/./file"))
 
 
 @pytest.mark.parametrize("old_kernel", [False, True])
@@ -147,34 +140,32 @@ def test_a_failure_names_its_path(tmp_path: Path) -> None:
     assert missing.value.filename == str(tmp_path / "not/there")
 
 
-def _enter(records: Records) -> None:
-    records.enter(RelPath(b"way/in"))
+def _enter(maker: Maker) -> None:
+    maker.make_leaf(file(b"way/in/new"))
 
 
-def _enter_the_last(records: Records) -> None:
-    records.enter(RelPath(b"way"))
+def _enter_the_last(maker: Maker) -> None:
+    maker.make_leaf(file(b"way/new"))
 
 
-def _attributes(records: Records) -> None:
-    records.attributes(Directory(RelPath(b"way"), 5, 0o711))
+def _attributes(maker: Maker) -> None:
+    maker.set_attributes(Directory(RelPath(b"way"), 5, 0o711))
 
 
-def _link(records: Records) -> None:
-    records.enter(ROOT)
-    records.leaf(file(b"new", link=RelPath(b"way/precious")))
+def _link(maker: Maker) -> None:
+    maker.make_leaf(file(b"new", link=RelPath(b"way/precious")))
 
 
-def _link_to_a_symlink(records: Records) -> None:
-    records.enter(ROOT)
-    records.leaf(file(b"new", link=RelPath(b"way")))
+def _link_to_a_symlink(maker: Maker) -> None:
+    maker.make_leaf(file(b"new", link=RelPath(b"way")))
 
 
-def _move(records: Records) -> None:
-    records.move(RelPath(b"way/in"), RelPath(b"new"))
+def _move(maker: Maker) -> None:
+    maker.move(RelPath(b"way/in"), RelPath(b"new"))
 
 
-def _move_there(records: Records) -> None:
-    records.move(RelPath(b"folder"), RelPath(b"way/new"))
+def _move_there(maker: Maker) -> None:
+    maker.move(RelPath(b"folder"), RelPath(b"way/new"))
 
 
 def changes_of(folder: Path) -> tuple[list[str], int, int]:
@@ -227,3 +218,19 @@ def test_a_deep_tree_and_a_crowded_one(short_path: Path) -> None:
     finally:
         os.close(handle)
     assert (status.st_size, status.st_mtime_ns) == (5 << 40, -3)
+
+
+def test_a_tree_whose_modes_deny_its_owner_is_deleted(short_path: Path) -> None:
+    short_path.chmod(0o777)
+    top = short_path / "top"
+
+    def work() -> list[str]:
+        for mode, name in ((0o000, "closed"), (0o400, "unchangeable"), (0o300, "unreadable")):
+            (top / name / "below").mkdir(parents=True)
+            (top / name / "file").touch()
+            (top / name).chmod(mode)
+        top.chmod(0o500)
+        delete_tree(top)
+        return os.listdir(short_path)
+
+    assert as_nobody(work) == []
