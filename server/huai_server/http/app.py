@@ -4,6 +4,7 @@ Requests for git, content and events bypass the framework; FastAPI serves all ot
 the pages for people, and renders errors for clients that prefer HTML.
 """
 
+import logging
 from typing import Any
 
 from fastapi import Request, Response
@@ -41,6 +42,7 @@ from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
 
+_log = logging.getLogger(__name__)
 _COMPRESSED_BYTES, _COMPRESSION = 1024, 5
 """The smallest response that is compressed, in bytes, and the level of gzip."""
 _FOR_ANY_SITE = ("/api/v1/", "/openapi.json")
@@ -153,8 +155,8 @@ async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, sen
 
 
 def _answer_error(request: Request, error: HttpError) -> Response:
-    """Return an error as a page if the client prefers HTML, else as JSON."""
-    if prefers_html(request.scope["headers"]):
+    """Return an error as a page for the address of a page or if the client prefers HTML."""
+    if getattr(request.state, "is_page", False) or prefers_html(request.scope["headers"]):
         return pages.error_page(Page(request), error)
     answer = as_json(error)
     answer.headers.add_vary_header("Accept")
@@ -164,6 +166,8 @@ def _answer_error(request: Request, error: HttpError) -> Response:
 async def _answer_expected(request: Request, error: Exception) -> Response:
     """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
     if not isinstance(error, HttpError):
+        # The message may hold paths of this machine, so only the log gets it.
+        _log.warning("%s: %s", request.url.path, str(error))
         message = "the module's metadata cannot be read"
         error = HttpError(500, message, hint="see the server's log")
     return _answer_error(request, error)

@@ -24,20 +24,20 @@ class BranchCache(Generic[_T]):
         """`read` returns the newest commit (hex id) and its value, and may use the former value."""
         self._registry = registry
         self._read = read
-        self._kept: dict[Path, tuple[str, _T]] = {}
+        self._values: dict[Path, tuple[str, _T]] = {}
         self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(self, repository: Path) -> _T | None:
         """Return the value; None before the first commit.  Raises `HuaiError` for damage."""
         async with self._turns[repository]:  # one reader for all simultaneous requests
-            state, kept = read_branch(repository), self._kept.get(repository)
-            if kept is not None and kept[0] == state:
-                return kept[1]
-            former = kept and kept[1]
+            state, cached = read_branch(repository), self._values.get(repository)
+            if cached is not None and cached[0] == state:
+                return cached[1]
+            former = cached and cached[1]
             commit, value = await in_thread(lambda: self._open_and_read(repository, former))
             self._forget_removed()
             if commit is not None and value is not None:
-                self._kept[repository] = commit, value
+                self._values[repository] = commit, value
             return value
 
     def _open_and_read(self, repository: Path, former: _T | None) -> tuple[str | None, _T | None]:
@@ -47,5 +47,5 @@ class BranchCache(Generic[_T]):
 
     def _forget_removed(self) -> None:
         """Forget the repositories of removed modules."""
-        for repository in self._kept.keys() - self._registry.served().repositories:
-            del self._kept[repository], self._turns[repository]
+        for repository in self._values.keys() - self._registry.served().repositories:
+            del self._values[repository], self._turns[repository]

@@ -1,12 +1,10 @@
 """`/api/v1/modules/NAME/metalink/PATH`: metalinks of the files of newest commits."""
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 from huai_server.export.metalink import MEDIA_TYPE, NoMetalinkError, metalink
 from huai_server.http.access import Access
@@ -26,7 +24,6 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
     404: {"model": ErrorModel},
 }
-_log = logging.getLogger(__name__)
 
 
 def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
@@ -46,18 +43,18 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
         newest = newest_commits.setdefault(repository, Newest(repository))
         mirror_urls = offered_urls(await known_mirrors.states(name, repository))
         urls = registry.served().content_urls.get(name, ())
-        text = await asyncio.to_thread(_document, newest, path_of_file, (name, urls, mirror_urls))
+        text = await asyncio.to_thread(_document, newest, path_of_file, (urls, mirror_urls))
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 
     return routes
 
 
-def _document(newest: Newest, path: RelPath, module: tuple[str, tuple[str, ...], list[str]]) -> str:
+def _document(newest: Newest, path: RelPath, places: tuple[tuple[str, ...], list[str]]) -> str:
     """Return the metalink of a file of the newest commit; `HttpError` if it has none.
 
-    `module`: its name, the URLs that replace those of the commit, and the URLs of mirrors.
+    `places`: the URLs that replace those of the commit, and the URLs of mirrors.
     """
-    name, urls, mirror_urls = module
+    urls, mirror_urls = places
     try:
         file = newest.find(path)
         if file is None:
@@ -66,9 +63,3 @@ def _document(newest: Newest, path: RelPath, module: tuple[str, tuple[str, ...],
         return metalink(file.file, file.descriptor._replace(content_urls=urls), mirror_urls)
     except NoMetalinkError as error:
         raise HttpError(404, f"this file has no metalink: {error.message}") from None
-    except HttpError:
-        raise
-    except HuaiError as error:
-        # The message holds paths of this machine, so only the log gets it.
-        _log.warning("%s: %s", name, error.message)
-        raise

@@ -15,6 +15,8 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
+from starlette.datastructures import Headers
+
 from huai_schema.limits import BUNDLE_REQUEST_BYTES
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
@@ -74,7 +76,7 @@ class ContentApp:
         await body.open()
         address = self._access.client(scope)
         async with self._limiter.slot(address), self._opened(files, path) as file:
-            await answer(file, _headers(scope))(scope, receive, send)
+            await answer(file, Headers(scope=scope))(scope, receive, send)
 
     async def _answer_bundle(self, scope: Scope, receive: Receive, send: Send) -> None:
         name, path = _module_and_path(scope["raw_path"])
@@ -123,12 +125,3 @@ def _module_and_path(raw: bytes) -> tuple[str, bytes]:
     if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):
         raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
     return parts[2].decode("latin-1"), b"/".join(parts[3:])
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers of a request by name; repeated ones are joined to a list."""
-    headers: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key, text = name.decode("latin-1"), value.decode("latin-1")
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    return headers

@@ -23,7 +23,7 @@ from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import Send, as_json
+from huai_server.http.asgi.responder import Send
 from huai_server.http.events.news import Event, News
 from huai_server.http.settings import ServeSettings
 
@@ -61,8 +61,6 @@ class EventsApp:
         try:
             check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
-        except HttpError as error:
-            await as_json(error)(scope, receive, send)
         except ClientGoneError:
             pass  # an unfinished response makes the server drop the connection
 

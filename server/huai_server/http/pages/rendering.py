@@ -82,13 +82,15 @@ def _environment() -> Environment:
 class Page:
     """A request for a page: its language, and addresses relative to it."""
 
-    def __init__(self, request: Request, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, request: Request, client: str = "", clock: Callable[[], float] = time.time
+    ) -> None:
         """Addresses are relative, so that a proxy may serve the pages below any folder."""
-        self.module: str | None = None
+        self.module: str | None = getattr(request.state, "module", None)
         """The module of the page, once the reader is known to be allowed to see it."""
         self.follows = "huai-follows" in request.headers
         """True if a page that receives events itself sent the request (`live.js`)."""
-        self.client = ""
+        self.client = client
         """The client's address for limits; empty if unknown."""
         self._request = request
         self._clock = clock

@@ -46,4 +46,4 @@ def test_a_page_says_how_far_the_next_commit_is_from_now(
             "headers": [],
             "raw_path": b"/",
         }
-        assert Page(Request(scope), lambda: NOW).until(NOW + left) == (overdue, text)
+        assert Page(Request(scope), clock=lambda: NOW).until(NOW + left) == (overdue, text)
