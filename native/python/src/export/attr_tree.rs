@@ -1,7 +1,7 @@
 //! Making and changing attr trees.
 
 use huai_git::error::{Error, Result};
-use huai_tree::attr_tree::{self, Attributes, Entry, Kind};
+use huai_tree::attr_tree::{self, NewAttributes, NewEntry, NewKind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -10,7 +10,7 @@ use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
 /// The mtime in nanoseconds, the mode, and the numbers of user and group.
-type Given = (i64, u32, Option<(u32, u32)>);
+type AttributeNumbers = (i64, u32, Option<(u32, u32)>);
 
 /// A maker of entries below one directory.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -31,26 +31,37 @@ impl Maker {
             .map_err(|error| raise(py, &error))
     }
 
-    fn make_file(&self, py: Python<'_>, path: &[u8], attributes: Given, size: u64) -> PyResult<()> {
-        self.make(py, path, attributes, Kind::File(size))
+    fn make_file(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        attributes: AttributeNumbers,
+        size: u64,
+    ) -> PyResult<()> {
+        self.make(py, path, attributes, NewKind::File(size))
     }
 
     fn make_symlink(
         &self,
         py: Python<'_>,
         path: &[u8],
-        attributes: Given,
+        attributes: AttributeNumbers,
         target: &[u8],
     ) -> PyResult<()> {
-        self.make(py, path, attributes, Kind::Symlink(target))
+        self.make(py, path, attributes, NewKind::Symlink(target))
     }
 
     fn make_link(&self, py: Python<'_>, path: &[u8], leader: &[u8]) -> PyResult<()> {
-        self.make(py, path, (0, 0, None), Kind::Link(leader))
+        self.make(py, path, (0, 0, None), NewKind::Link(leader))
     }
 
-    fn make_directory(&self, py: Python<'_>, path: &[u8], attributes: Given) -> PyResult<()> {
-        self.make(py, path, attributes, Kind::Directory)
+    fn make_directory(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        attributes: AttributeNumbers,
+    ) -> PyResult<()> {
+        self.make(py, path, attributes, NewKind::Directory)
     }
 
     fn make_leaves(
@@ -60,7 +71,7 @@ impl Maker {
         lines: &[u8],
         owners: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let made = wait(py, |stop| {
+        let outcome = wait(py, |stop| {
             let mut maker = self.0.lock();
             let Some(owners) = &owners else {
                 return maker.make_leaves(path, lines, None, stop);
@@ -68,10 +79,15 @@ impl Maker {
             let mut numbers = |user: &[u8], group: &[u8]| look_up(owners, user, group);
             maker.make_leaves(path, lines, Some(&mut numbers), stop)
         })?;
-        made.map_err(refuse)
+        outcome.map_err(refuse)
     }
 
-    fn set_attributes(&self, py: Python<'_>, path: &[u8], attributes: Given) -> PyResult<()> {
+    fn set_attributes(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        attributes: AttributeNumbers,
+    ) -> PyResult<()> {
         let attributes = attributes_of(attributes);
         self.change(py, |maker| maker.set_attributes(path, &attributes))
     }
@@ -95,9 +111,15 @@ impl Maker {
 }
 
 impl Maker {
-    fn make(&self, py: Python<'_>, path: &[u8], given: Given, kind: Kind<'_>) -> PyResult<()> {
-        let attributes = attributes_of(given);
-        self.change(py, |maker| maker.make(path, &Entry { kind, attributes }))
+    fn make(
+        &self,
+        py: Python<'_>,
+        path: &[u8],
+        attributes: AttributeNumbers,
+        kind: NewKind<'_>,
+    ) -> PyResult<()> {
+        let attributes = attributes_of(attributes);
+        self.change(py, |maker| maker.make(path, &NewEntry { kind, attributes }))
     }
 
     /// Make one change, which is short.
@@ -111,8 +133,8 @@ impl Maker {
     }
 }
 
-fn attributes_of((mtime, mode, owners): Given) -> Attributes {
-    Attributes::new(mtime, mode, owners)
+fn attributes_of((mtime, mode, owners): AttributeNumbers) -> NewAttributes {
+    NewAttributes::new(mtime, mode, owners)
 }
 
 /// Let a Python function look up the numbers of a user and a group.

@@ -9,7 +9,7 @@ use huai_sys::error::Errno;
 
 /// The attributes of an entry.
 #[derive(Debug, Clone, Copy)]
-pub struct Attributes {
+pub struct NewAttributes {
     pub(super) user: u32,
     /// Both are `LEAVE` if the creator stays the owner.
     pub(super) group: u32,
@@ -17,7 +17,7 @@ pub struct Attributes {
     pub(super) mtime: Time,
 }
 
-impl Attributes {
+impl NewAttributes {
     /// Return attributes with the numbers of user and group, if the creator does not stay the owner.
     pub fn new(mtime: i64, mode: u32, owners: Option<(u32, u32)>) -> Self {
         let (user, group) = owners.unwrap_or((LEAVE, LEAVE));

@@ -8,12 +8,12 @@ use huai_sys::call::FileType;
 use huai_sys::change;
 use huai_sys::error::Errno;
 
-use super::attributes::Attributes;
+use super::attributes::NewAttributes;
 use super::workplace::{Ground, OWNER_MAY_ALL, split};
 
 /// The type of an entry.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind<'a> {
+pub enum NewKind<'a> {
     /// An empty file of this size in bytes.
     File(u64),
     /// A symlink with this target.
@@ -26,25 +26,25 @@ pub enum Kind<'a> {
 
 /// An entry to make.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub struct NewEntry<'a> {
     /// The type.
-    pub kind: Kind<'a>,
+    pub kind: NewKind<'a>,
     /// All except the type.
-    pub attributes: Attributes,
+    pub attributes: NewAttributes,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> NewEntry<'a> {
     /// Return the entry of a leaf; without `owners` the creator stays the owner.
     pub(super) fn of(leaf: &'a Leaf<'_>, owners: Option<(u32, u32)>) -> Self {
         let kind = match &leaf.body {
             Body::File {
                 link: Some(link), ..
-            } => Kind::Link(link.as_bytes()),
-            Body::File { size, .. } => Kind::File(*size),
-            Body::Symlink { target } => Kind::Symlink(target),
-            Body::Directory => Kind::Directory,
+            } => NewKind::Link(link.as_bytes()),
+            Body::File { size, .. } => NewKind::File(*size),
+            Body::Symlink { target } => NewKind::Symlink(target),
+            Body::Directory => NewKind::Directory,
         };
-        let attributes = Attributes::new(leaf.mtime, leaf.mode.into(), owners);
+        let attributes = NewAttributes::new(leaf.mtime, leaf.mode.into(), owners);
         Self { kind, attributes }
     }
 
@@ -57,19 +57,19 @@ impl<'a> Entry<'a> {
         unowned: &mut u64,
     ) -> Result<(), Errno> {
         match self.kind {
-            Kind::File(size) => {
+            NewKind::File(size) => {
                 let file = change::make_file(directory, name)?;
                 if size > 0 {
                     change::set_size(file.as_fd(), size)?;
                 }
                 self.attributes.set(file.as_fd(), unowned)
             }
-            Kind::Symlink(target) => {
+            NewKind::Symlink(target) => {
                 change::make_symlink(directory, name, target)?;
                 self.attributes.set_of_symlink(directory, name, unowned)
             }
-            Kind::Link(leader) => make_link(ground, leader, directory, name),
-            Kind::Directory => self.make_directory(ground, directory, name, unowned),
+            NewKind::Link(leader) => make_link(ground, leader, directory, name),
+            NewKind::Directory => self.make_directory(ground, directory, name, unowned),
         }
     }
 

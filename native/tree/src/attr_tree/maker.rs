@@ -10,8 +10,8 @@ use huai_sys::error::{Errno, Error, Result};
 use huai_sys::handle::Root;
 use huai_sys::stop::Stop;
 
-use super::attributes::Attributes;
-use super::entry::{Entry, Kind};
+use super::attributes::NewAttributes;
+use super::entry::{NewEntry, NewKind};
 use super::workplace::{Ground, Workplace, split};
 
 /// The name of an unfinished entry in the building folder.
@@ -56,7 +56,7 @@ impl Maker {
     }
 
     /// Make an entry at a path.
-    pub fn make(&mut self, path: &[u8], entry: &Entry<'_>) -> Result<()> {
+    pub fn make(&mut self, path: &[u8], entry: &NewEntry<'_>) -> Result<()> {
         let (above, name) = split(path);
         self.enter(above)?;
         self.make_here(name, entry)
@@ -75,23 +75,27 @@ impl Maker {
         let lent = |error: Error| huai_git::error::Error::Lent(Box::new(error));
         self.enter(path).map_err(lent)?;
         let directory = RelPath::trusted(path.to_vec());
+        let mut former = (Vec::new(), Vec::new(), None);
         for leaf in Leaves::new(&directory, lines, b"") {
             if stop.is_set() {
                 return Err(huai_git::error::Error::Stopped);
             }
             let leaf = leaf.map_err(|_| lent(failed(Errno::BADMSG, path, b"")))?;
-            let numbers = owners
-                .as_mut()
-                .map(|owners| owners(&leaf.owner, &leaf.group))
-                .transpose()?;
-            self.make_here(&leaf.name, &Entry::of(&leaf, numbers))
+            if let Some(owners) = &mut owners {
+                // Mostly it has the owners of the leaf before.
+                if former.0 != *leaf.owner || former.1 != *leaf.group {
+                    let numbers = owners(&leaf.owner, &leaf.group)?;
+                    former = (leaf.owner.to_vec(), leaf.group.to_vec(), Some(numbers));
+                }
+            }
+            self.make_here(&leaf.name, &NewEntry::of(&leaf, former.2))
                 .map_err(|errno| lent(failed(errno, path, &leaf.name)))?;
         }
         Ok(())
     }
 
     /// Set the attributes of the directory at a path.
-    pub fn set_attributes(&mut self, path: &[u8], attributes: &Attributes) -> Result<()> {
+    pub fn set_attributes(&mut self, path: &[u8], attributes: &NewAttributes) -> Result<()> {
         let set = |maker: &mut Self| {
             maker.leave_current()?;
             let directory = maker.ground.root.directory(path)?;
@@ -141,7 +145,7 @@ impl Maker {
     }
 
     /// Make an entry in the building folder, and rename it over `name`; without one, make it in place.
-    fn make_here(&mut self, name: &[u8], entry: &Entry<'_>) -> Outcome<()> {
+    fn make_here(&mut self, name: &[u8], entry: &NewEntry<'_>) -> Outcome<()> {
         let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
         let Some(building) = &self.building else {
             return entry.make(&self.ground, current, name, &mut self.unowned);
@@ -151,7 +155,7 @@ impl Maker {
         replace((building, UNFINISHED), (current, name), || {
             displace(&mut self.displaced, (building, UNFINISHED), building)
         })?;
-        if matches!(entry.kind, Kind::Link(_)) {
+        if matches!(entry.kind, NewKind::Link(_)) {
             // rename(2) does nothing, without an error, between two names of one file.
             let _ = change::unlink(building, UNFINISHED);
         }

@@ -9,6 +9,6 @@ mod entry;
 mod maker;
 mod workplace;
 
-pub use attributes::Attributes;
-pub use entry::{Entry, Kind};
+pub use attributes::NewAttributes;
+pub use entry::{NewEntry, NewKind};
 pub use maker::{Maker, OwnerNumbers};
