@@ -48,4 +48,5 @@ class BranchCache(Generic[_T]):
     def _forget_removed(self) -> None:
         """Forget the repositories of removed modules."""
         for repository in self._values.keys() - self._registry.served().repositories:
-            del self._values[repository], self._turns[repository]
+            del self._values[repository]
+            self._turns.pop(repository, None)  # a reader of it may have begun before
