@@ -38,15 +38,15 @@ _PAST = APIRouter()
 """The routes that bypass the framework: described here, served elsewhere."""
 
 
-def _answers(media_type: str, good: Mapping[int, str], bad: Mapping[int, str]) -> dict[Any, Any]:
-    """Describe the responses of an address, by status."""
+def _answers(
+    media_type: str, good: Mapping[int, str], bad: Mapping[int, str], refusal: Mapping[str, Any]
+) -> dict[Any, Any]:
+    """Describe the responses of an address, by status; `refusal` has the form of the `bad` ones."""
     content = {media_type: _BINARY}
     described = {
         status: {"description": words, "content": content} for status, words in good.items()
     }
-    return described | {
-        status: {"description": words, "model": ErrorModel} for status, words in bad.items()
-    }
+    return described | {status: {"description": words, **refusal} for status, words in bad.items()}
 
 
 _FILE = _answers(
@@ -60,11 +60,13 @@ _FILE = _answers(
         416: "it has none of these ranges",
         503: "too many are being served",
     },
+    {"model": ErrorModel},
 )
 _EVENTS = _answers(
     "text/event-stream",
     {200: "server-sent events, until the client hangs up"},
     {414: "too many modules are named", 503: "too many clients are connected"},
+    {"model": ErrorModel},
 )
 _UNCHANGED = {304: {"description": "it is the version that the request names"}}
 _PATH = Path(description="Its bytes, percent-encoded; slashes separate names.")
@@ -100,10 +102,7 @@ def events(
 def _git_answers(media_type: str, more: Mapping[int, str]) -> dict[Any, Any]:
     """Describe the responses of an address of git, with `more` refusals by status."""
     refusals = {403: "git may only read here", 404: "there is nothing at this address", **more}
-    described: dict[Any, Any] = {
-        status: {"description": words, "content": _TEXT} for status, words in refusals.items()
-    }
-    return {200: {"description": "the file or refs", "content": {media_type: _BINARY}}, **described}
+    return _answers(media_type, {200: "the file or refs"}, refusals, {"content": _TEXT})
 
 
 _BUSY, _PACK = {503: "too many are being served"}, "application/x-git-upload-pack"

@@ -56,11 +56,7 @@ class _Reports:
         serial = head.info.serial if head else 0
         return module_mirrors(name, serial, await self._known_mirrors.states(name, repository))
 
-    async def of_all(self, request: Request) -> AllMirrorsModel:
-        """Return the mirrors of all modules that the client may see."""
-        return AllMirrorsModel(modules=await self._of_each(request, self.of_module))
-
-    async def _of_each(
+    async def of_each(
         self, request: Request, read: Callable[[str, Path], Awaitable[_T]]
     ) -> list[_T]:
         """Return the results of `read` for each module; a damaged one must not hide others."""
@@ -88,7 +84,7 @@ class _Reports:
             head = await self._heads.read(name)
             return HeldModule(name, head.info.totals.bytes, state) if head else None
 
-        modules = [each for each in await self._of_each(request, of_module) if each]
+        modules = [each for each in await self.of_each(request, of_module) if each]
         if not modules:
             raise HttpError(404, "no such mirror", hint="see /api/v1/mirrors for their names")
         return modules
@@ -98,17 +94,12 @@ def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRout
     """Return the routes below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
     reports = _Reports(heads, access, known_mirrors)
-    _add_own(routes, reports, access)
-    _add_lists(routes, reports)
-    _add_sites(routes, reports)
-    return routes
 
-
-def _add_own(routes: APIRouter, reports: _Reports, access: Access) -> None:
     @routes.get("/mirrors", response_model=AllMirrorsModel, responses=_ALL)
     async def all_mirrors(request: Request) -> Response:
         """The mirrors of each module, and what they hold."""
-        return respond(request, (await reports.of_all(request)).model_dump_json(), _JSON)
+        body = AllMirrorsModel(modules=await reports.of_each(request, reports.of_module))
+        return respond(request, body.model_dump_json(), _JSON)
 
     @routes.get("/modules/{name}/mirrors", response_model=ModuleMirrorsModel, responses=_FOUND)
     async def mirrors(name: str, request: Request) -> Response:
@@ -116,8 +107,6 @@ def _add_own(routes: APIRouter, reports: _Reports, access: Access) -> None:
         body = await reports.of_module(name, access.repository(request.scope, name))
         return respond(request, body.model_dump_json(), _JSON)
 
-
-def _add_lists(routes: APIRouter, reports: _Reports) -> None:
     @routes.get("/modules/{name}/mirrorlist", response_class=Response, responses=_PLAIN)
     async def mirrorlist(name: str, request: Request) -> Response:
         """URLs of a module, one a line: of mirrors that are near enough, the freshest first."""
@@ -129,8 +118,6 @@ def _add_lists(routes: APIRouter, reports: _Reports) -> None:
         """All URLs of a module, as mirmon's state file has them."""
         return respond(request, mirmon(await reports.states(request, name)), _TEXT)
 
-
-def _add_sites(routes: APIRouter, reports: _Reports) -> None:
     @routes.get("/mirrors/{mirror}/mirrorz.json", responses=_FOUND)
     async def mirrorz_site(mirror: str, request: Request) -> Response:
         """One mirror as a site of MirrorZ."""
@@ -144,3 +131,5 @@ def _add_sites(routes: APIRouter, reports: _Reports) -> None:
         """The modules of one mirror, as jobs of tunasync."""
         held_modules = await reports.held_modules(request, mirror)
         return respond(request, as_text(tunasync(held_modules)), _JSON)
+
+    return routes
