@@ -6,7 +6,7 @@ a tuple does not know its class.
 
 from typing import NamedTuple, TypeAlias
 
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, exact, show
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -56,3 +56,30 @@ class Symlink(NamedTuple):
 
 
 Entry: TypeAlias = File | Directory | Symlink
+
+
+def entry_values(entry: Entry | None) -> dict[str, object] | None:
+    """Return the values for JSON: times in nanoseconds, the mode as a number; None for no entry."""
+    if entry is None:
+        return None
+    values: dict[str, object] = {
+        "type": kind_name(entry),
+        "mtime_ns": entry.mtime,
+        "mode": entry.mode,
+        "owner": show(entry.owner),
+        "group": show(entry.group),
+    }
+    if isinstance(entry, File):
+        values["size"] = entry.size
+        values["link"] = None if entry.link is None else exact(entry.link)
+        values["digest"] = None if entry.digest is None else entry.digest.hex()
+    elif isinstance(entry, Symlink):
+        values["target"] = show(entry.target)
+    return values
+
+
+def kind_name(entry: Entry) -> str:
+    """Return `file`, `directory` or `symlink`."""
+    if isinstance(entry, Directory):
+        return "directory"
+    return "symlink" if isinstance(entry, Symlink) else "file"

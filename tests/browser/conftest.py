@@ -1,46 +1,24 @@
 """Runs Chromium, which `./dev test` installs if apt has it, over a real server."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 
 from huai_client.config import load as client_config
 from huai_client.config.hooks import Hooks
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
+from tests.support.browsers import browsing
 from tests.support.upstream import Downstream, Upstream, serving
-
-_OPTIONS = (
-    "--headless=new",
-    "--no-sandbox",  # root has none, and the pages are our own
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--force-prefers-reduced-motion",  # a colour in transition has no contrast of its own
-)
 
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Chrome]:
     """Start the browser of all tests."""
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert program, "chromium is missing: `./dev test tests/browser` installs it"
-    assert driver, "chromedriver is missing: `./dev test tests/browser` installs it"
-    options = ChromeOptions()
-    options.binary_location = program
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for option in _OPTIONS:
-        options.add_argument(option)
-    chrome = Chrome(options=options, service=Service(driver))
-    try:
-        chrome.set_page_load_timeout(60)
+    with browsing() as chrome:
         yield chrome
-    finally:
-        chrome.quit()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
+from tests.support.browsers import set_colors, set_size
 from tests.support.upstream import Upstream, serving
 
 SECONDS = 100
@@ -23,11 +24,20 @@ PAGES = (
     *(
         "/",
         "/?lang=zh",
+        "/?q=m&sort=size",
         "/modules/m",
+        "/modules/m?period=year",
+        "/mirrors",
+        "/api",
         "/modules/m/tree/2",
         "/modules/m/tree/2/pool/large?start=200",
     ),
-    *("/modules/m/tree/2/more", "/modules/m/tree/2?q=1", "/modules/m/diff/1..2", "/modules/none"),
+    *(
+        "/modules/m/tree/latest/more?history=1",
+        "/modules/m/tree/2?q=1",
+        "/modules/m/diff/1..2",
+        "/modules/none",
+    ),
 )
 
 pytestmark = [pytest.mark.slow]
@@ -48,26 +58,16 @@ def text(browser: Chrome, selector: str) -> str:
 
 
 def serial(browser: Chrome) -> str:
-    return text(browser, "#modules tbody td:nth-of-type(2)")
+    return text(browser, "#modules tbody td:nth-of-type(3)")
 
 
 def until_serial(browser: Chrome, number: str) -> None:
     wait(browser, lambda: serial(browser) == number)
 
 
-def light(browser: Chrome, scheme: str) -> None:
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-
-def width(browser: Chrome, pixels: int) -> None:
-    size = {"width": pixels, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_each_page(browser: Chrome, served: str, scheme: str) -> None:
-    light(browser, scheme)
+    set_colors(browser, scheme)
     for path in PAGES:
         browser.get(served + path)
         violations = Axe().run(browser)["violations"]
@@ -134,23 +134,41 @@ def test_the_keyboard_is_enough(browser: Chrome, served: str) -> None:
     script = "return document.activeElement.getBoundingClientRect().left >= 0"
     assert browser.execute_script(script)
     press(Keys.ENTER)
-    assert press(Keys.TAB) == "m"
+    reached = [press(Keys.TAB) for _ in range(8)]
+    assert reached == ["", "Show", "1 fresh", "State", "Committed", "Entries", "Size", "m"]
     outline = "return getComputedStyle(document.activeElement).outlineStyle"
     assert browser.execute_script(outline) == "solid"
     press(Keys.ENTER)
     wait(browser, lambda: browser.current_url.endswith("/modules/m"))
     browser.get(f"{served}/modules/m/tree/2")
     browser.find_element(By.ID, "q").send_keys("more", Keys.ENTER)
-    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "ul.plain a"))
-    assert text(browser, "ul.plain a") == "more"
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "tbody th a"))
+    assert text(browser, "tbody th a") == "more"
 
 
-def test_a_phone_needs_no_sideways_scrolling(browser: Chrome, served: str) -> None:
-    width(browser, 360)
+@pytest.mark.parametrize("pixels", [360, 768, 1280])
+def test_no_page_needs_sideways_scrolling(browser: Chrome, served: str, pixels: int) -> None:
+    set_size(browser, pixels)
     for path in PAGES:
         browser.get(served + path)
         wide = "return document.documentElement.scrollWidth - window.innerWidth"
         assert browser.execute_script(wide) <= 0, path
+
+
+def test_a_command_can_be_copied_with_the_address_of_the_page(browser: Chrome, served: str) -> None:
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"], "origin": served}
+    browser.execute_cdp_cmd("Browser.grantPermissions", grant)
+    browser.get(f"{served}/modules/m")
+    browser.find_element(By.CSS_SELECTOR, "button.copy").click()
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "button.done"))
+    copied = browser.execute_script("return navigator.clipboard.readText()")
+    assert copied.splitlines()[0] == f"huai-client add m {served} /srv/mirror/m"
+
+
+def test_a_slash_leads_to_the_search(browser: Chrome, served: str) -> None:
+    browser.get(f"{served}/modules/m/tree/2")
+    ActionChains(browser).send_keys("/", "more").perform()
+    assert browser.switch_to.active_element.get_attribute("value") == "more"
 
 
 def test_all_is_there_without_a_script(browser: Chrome, served: str) -> None:
@@ -165,7 +183,7 @@ def test_all_is_there_without_a_script(browser: Chrome, served: str) -> None:
 def test_everybody_can_use_the_page_of_a_downstream(
     browser: Chrome, downstream_pages: list[str], scheme: str
 ) -> None:
-    light(browser, scheme)
+    set_colors(browser, scheme)
     for address in downstream_pages:
         browser.get(address)
         assert Axe().run(browser)["violations"] == [], address

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote, urljoin
 
 import httpx
@@ -41,7 +42,7 @@ def get(client: httpx.Client, address: str, status: int = 200) -> Element:
 
 
 def names(page: Element) -> list[str]:
-    return [row.one("th").text for row in page.one("tbody").all("tr")]
+    return [each.text for each in page.all("th") if each["scope"] == "row"]
 
 
 def follow(client: httpx.Client, address: str, link: Element) -> tuple[str, Element]:
@@ -115,14 +116,17 @@ def test_a_search_finds_names_and_parts_of_paths(client: httpx.Client, up: Upstr
     def search(query: str, below: str = "") -> set[str]:
         page = get(client, f"{tree}{below}?q={quote(query)}")
         assert page.one("input")["value"] == query
-        (hits,) = page.all("ul")
-        return {item.text for item in hits.all("li")}
+        assert {each.text.lower() for each in page.all("mark")} <= {query.lower()}
+        return {*names(page)}
 
     assert search("tool") == {"pool/a/Tool_1.deb", "pool/b/tool_2.deb", "other/x\\ntool", "tools/"}
     assert search("tool", "/pool") == {"pool/a/Tool_1.deb", "pool/b/tool_2.deb"}
     assert search("b/TOOL") == {"pool/b/tool_2.deb"}
     assert search("x\nt") == {"other/x\\ntool"}
     assert search("<script>") == set()
+    assert search("tool*2.DEB") == search("b/*") == {"pool/b/tool_2.deb"}
+    assert search("t??l*") == search("tool") - {"other/x\\ntool"}
+    assert search("[t]ool*") == set()
 
 
 def test_a_search_ends_at_its_limit_and_says_so(client: httpx.Client, up: Upstream) -> None:
@@ -130,7 +134,7 @@ def test_a_search_ends_at_its_limit_and_says_so(client: httpx.Client, up: Upstre
     up.commit()
     assert "Not everything" not in get(client, f"/modules/{up.name}/tree/1?q=1").text
     page = get(client, f"/modules/{up.name}/tree/1/many?q=many/")
-    assert len(page.one("ul").all("li")) == 200
+    assert len(names(page)) == 200
     assert "Not everything was searched" in page.text
 
 
@@ -145,7 +149,7 @@ def test_the_differences_of_two_commits(client: httpx.Client, up: Upstream) -> N
     up.at(b"from").rename(up.at(b"to"))
     up.commit()
     page = get(client, f"/modules/{up.name}/diff/1..2")
-    rows = {row.one("th").text: row for row in page.one("tbody").all("tr")}
+    rows = {row.one("th").text: row for row in page.all("tr") if row.all("td")}
     changes = {name: row.children[0].text for name, row in rows.items()}
     assert changes["new"] == "added"
     assert changes["gone<b>"] == "removed"
@@ -155,6 +159,91 @@ def test_the_differences_of_two_commits(client: httpx.Client, up: Upstream) -> N
     assert "1 B → 3 B" in changed
     assert rows["gone<b>"].all("a") == []
     assert "Nothing differs" in get(client, f"/modules/{up.name}/diff/2..2").text
+    added = get(client, f"/modules/{up.name}/diff/1..2?kind=added")
+    assert names(added) == ["new"]
+    assert linked(page, "prev") == linked(page, "next") == []
+
+
+def test_a_comparison_leads_to_its_neighbours(client: httpx.Client, up: Upstream) -> None:
+    for number in range(4):
+        up.put(b"d/%d" % number)
+        up.commit()
+    address = f"/modules/{up.name}/diff/2..3"
+    page = get(client, address)
+    groups = [each.text for each in page.all("th") if each["scope"] == "rowgroup"]
+    assert groups == ["d/"]
+    for rel, title in (("prev", "From serial 1 to 2"), ("next", "From serial 3 to 4")):
+        (link,) = linked(page, rel)
+        assert follow(client, address, link)[1].one("h1").text == title
+
+
+def test_a_file_has_downloads_and_a_history(client: httpx.Client, place: Site) -> None:
+    up = place.upstream(content_urls=("https://mirror.example/x/", "rsync://mirror.example/x"))
+    for content in (b"1", b"", b"333"):
+        up.put(b"d/a#b", content)
+        up.put(b"other", content)
+        up.commit()
+    up.at(b"d/a#b").unlink()
+    up.commit()
+    address = f"/modules/{up.name}/tree/3/d/a%23b"
+    page = get(client, address)
+    (download,) = (link for link in page.all("a") if link.text == "Download")
+    assert download["href"] == "https://mirror.example/x/d/a%23b"
+    history = get(client, f"{address}?history=1").one("tbody")
+    rows = [[each.text for each in row.all("th", "td")] for row in history.all("tr")]
+    assert [(row[0], row[2]) for row in rows] == [
+        *(("4", "not there"), ("3", "3 B"), ("2", "0 B"), ("1", "1 B")),
+    ]
+
+
+def test_the_newest_commit_has_an_address(client: httpx.Client, up: Upstream) -> None:
+    up.put(b"first")
+    up.commit()
+    address = f"/modules/{up.name}/tree/latest"
+    assert names(get(client, address)) == ["first"]
+    up.put(b"second")
+    up.commit()
+    assert names(get(client, address)) == ["first", "second"]
+
+
+def test_programs_read_commits_trees_and_differences(client: httpx.Client, up: Upstream) -> None:
+    api = f"/api/v1/modules/{up.name}"
+
+    def read(path: str) -> Any:
+        answer = client.get(api + path)
+        assert answer.status_code == 200, path
+        return answer.json()
+
+    up.many(b"many", 250)
+    up.put(b"na\xefve", b"12345")
+    up.at(b"link").symlink_to("away")
+    up.commit()
+    up.at(b"many").rename(up.at(b"renamed"))
+    up.put(b"na\xefve", b"1")
+    up.commit()
+    listed = read("/commits")
+    assert [each["serial"] for each in listed["commits"]] == [2, 1]
+    assert read("/commits?before=2")["commits"] == listed["commits"][1:]
+    assert read("/commits?before=1") == {"commits": [], "before": None}
+    top = read("/tree/1")
+    assert [each["path"] for each in top["entries"]] == ["many", "link", "na\udcefve"]
+    assert top["entries"][2]["size"] == 5
+    assert read("/tree/1/na%EFve")["entries"] == top["entries"][2:]
+    first = read("/tree/latest/renamed")
+    rest = read(f"/tree/latest/renamed?start={first['next']}")
+    assert len(first["entries"]) + len(rest["entries"]) == 250
+    assert (first["next"], rest["next"], rest["serial"]) == (200, None, 2)
+    results = read("/tree/1?q=na*ve")
+    assert (results["entries"], results["complete"]) == (top["entries"][2:], True)
+    rows = {each["path"]: each for each in read("/diff/1..2")["differences"]}
+    assert (rows["renamed"]["change"], rows["renamed"]["source"]) == ("moved", "many")
+    assert (rows["na\udcefve"]["old"]["size"], rows["na\udcefve"]["new"]["size"]) == (5, 1)
+    assert "size" in rows["na\udcefve"]["attributes"]
+    assert list(read("/diff/1..2?kind=moved")["differences"]) == [rows["renamed"]]
+    for wrong in ("/tree/9", "/tree/1/none", "/diff/1", "/diff/1..9", "/tree/1/%2e%2e"):
+        assert client.get(api + wrong).status_code == 404, wrong
+    for odd in ("start=-1", "start=x", "start=99999999999999999999", "q="):
+        assert client.get(f"{api}/tree/1?{odd}").status_code == 200, odd
 
 
 def test_many_differences_are_paged(client: httpx.Client, up: Upstream) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from urllib.parse import urljoin
+from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
@@ -47,10 +48,68 @@ def test_the_front_page_shows_the_state_of_each_module(
     repository.commit(b"more")
     page = get(client, "/")
     damaged, empty, good = rows(page)
-    assert damaged[:2] == ["broken", "its metadata cannot be read; the server's log says why"]
-    assert empty[:2] == ["empty", "no commit yet"]
-    assert (good[0], *good[2:6]) == ("m", "2", "3", "5 B", "+1 added")
-    assert len(page.one("polyline")["points"].split()) == 2
+    message = "its metadata cannot be read; the server's log says why"
+    assert damaged == ["broken", "cannot be read", message]
+    assert empty == ["empty", "never committed", "no commit yet"]
+    assert (*good[:2], *good[3:7]) == ("m", "fresh", "2", "3", "5 B", "+1 added")
+
+
+def test_the_front_page_counts_filters_and_sorts(
+    repository: Repository, client: httpx.Client
+) -> None:
+    Repository.create(repository.path.parent, "empty")
+    states = [each for each in get(client, "/").all("a") if "class" in each.attributes][2:]
+    assert [link.text for link in states] == ["1 never committed", "1 fresh"]
+    for query, names in [
+        ("", ["empty", "m"]),
+        ("?q=MP", ["empty"]),
+        ("?q=none", []),
+        ("?state=fresh", ["m"]),
+        ("?state=fresh&q=empty", []),
+        ("?sort=size", ["m", "empty"]),
+        ("?sort=state", ["empty", "m"]),
+        ("?sort=x&state=&q=", ["empty", "m"]),
+    ]:
+        page = get(client, f"/{query}")
+        assert [row[0] for row in rows(page)] == names, query
+        assert ("No module matches" in page.text) == (not names)
+
+
+def test_a_module_says_how_to_mirror_it(repository: Repository, client: httpx.Client) -> None:
+    url = str(client.base_url)
+    assert repository.serial == 1
+    texts = [each.text for each in get(client, "/modules/m").all("pre")]
+    assert f"huai-client add m {url} /srv/mirror/m huai-client sync m" in texts
+    assert f"git clone --bare {url}/git/m.git" in texts
+    hostile = client.get("/modules/m", headers={"Host": "a;rm -rf /"})
+    assert "rm -rf" not in hostile.text
+
+
+def test_a_module_has_a_badge_and_a_feed(repository: Repository, client: httpx.Client) -> None:
+    repository.commit(b"more")
+    badge = client.get("/modules/m/badge.svg")
+    assert badge.headers["content-type"] == "image/svg+xml; charset=utf-8"
+    title = ET.fromstring(badge.content).find("{http://www.w3.org/2000/svg}title")  # noqa: S314 - our own server's
+    assert title is not None
+    assert title.text == "m: serial 2 · fresh"
+    feed = ET.fromstring(client.get("/modules/m/atom.xml").content)  # noqa: S314 - our own server's
+    atom = "{http://www.w3.org/2005/Atom}"
+    entries = feed.findall(f"{atom}entry")
+    assert entries[0].findtext(f"{atom}id") == f"urn:x-huai:{repository.head()}"
+    links = [each.attrib["href"] for one in entries for each in one.findall(f"{atom}link")]
+    base = f"{client.base_url}/modules/m"
+    ids = [each.findtext(f"{atom}id", "").rpartition(":")[2][:12] for each in entries]
+    assert links == [f"{base}/diff/{ids[1]}..{ids[0]}", f"{base}/tree/{ids[1]}"]
+    for name in ("badge.svg", "atom.xml"):
+        assert client.get(f"/modules/nope/{name}").status_code == 404
+
+
+def test_the_page_of_the_api_lists_its_addresses(client: httpx.Client) -> None:
+    page = get(client, "/api")
+    assert "/api/v1/modules/{name}/tree/{commit}" in [each.text for each in page.all("code")]
+    for link in page.one("tbody").all("a"):
+        if link.text != "/api/v1/events":  # it never ends
+            assert client.get(urljoin("/api", link["href"])).status_code == 200
 
 
 def test_the_page_of_a_module_lists_its_commits(
@@ -126,7 +185,7 @@ def test_each_page_can_be_used_by_everybody(client: httpx.Client, path: str) -> 
     for language in ("en", "zh"):
         page = parse(client.get(path, params={"lang": language}).text)
         assert page.one("html")["lang"] == language
-        assert page.one("title").text
+        assert page.one("head").one("title").text
         assert len(page.all("main")) == len(page.all("h1")) == len(page.all("footer")) == 1
         assert all(nav.attributes.get("aria-label") for nav in page.all("nav"))
         assert all(head["scope"] in {"col", "row"} for head in page.all("th"))

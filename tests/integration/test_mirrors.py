@@ -149,3 +149,23 @@ def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None
     assert one.post(one.again(time=one.signed.attestation.time + 1))[0] == 401
     assert refusal(one, f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json") == 404
     one.up.change(access="public")
+
+
+def test_the_page_of_all_mirrors_has_a_row_for_each(three: list[Attesting]) -> None:
+    one = three[0]
+    page = parse(one.get("/mirrors"))
+    columns = [each.text for each in page.one("thead").all("th")]
+    place = columns.index(one.up.name)
+    cells = {
+        row.one("th").text: [each.text for each in row.all("th", "td")]
+        for row in page.one("tbody").all("tr")
+    }
+    assert [cells[host][1] for host in HOSTS] == ["https rsync"] * 3
+    assert [cells[host][place] for host in HOSTS] == [
+        *("in step", cells[HOSTS[1]][place], "in step (a part of it)"),
+    ]
+    assert "in step" not in cells[HOSTS[1]][place]
+    holders = [each.text for each in page.one("tfoot").all("td")][place - 3]
+    assert holders.startswith("2/3 half within ")
+    assert "No mirror" in parse(one.get("/mirrors?column=99&start=99")).text
+    assert three[0].get("/").count(">Mirrors<") == 1

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from huai_server.http.api import ErrorModel, ModuleModel, ModulesModel
 from huai_server.http.app import HealthModel
 from huai_server.http.mirrors.answers import AllMirrorsModel, ModuleMirrorsModel
+from huai_server.http.tree_api import CommitsModel, DifferencesModel, EntriesModel
 from tests.integration.test_events import subscribed
 from tests.support.committing import SECONDS, run_server
 from tests.support.serving import Serving, serving
@@ -20,6 +21,9 @@ MODELS: dict[str, type[BaseModel]] = {
     each.__name__: each
     for each in (
         AllMirrorsModel,
+        CommitsModel,
+        DifferencesModel,
+        EntriesModel,
         ErrorModel,
         HealthModel,
         ModuleMirrorsModel,
@@ -40,6 +44,14 @@ REQUESTS: tuple[tuple[str, str, int, dict[str, str]], ...] = (
     ("GET", f"/api/v1/modules/{NAME}", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}", 304, {"If-None-Match": "*"}),
     ("GET", "/api/v1/modules/unknown", 401, {}),
+    ("GET", f"/api/v1/modules/{NAME}/commits", 200, {}),
+    ("GET", f"/api/v1/modules/{NAME}/commits", 304, {"If-None-Match": "*"}),
+    ("GET", f"/api/v1/modules/{NAME}/tree/1", 200, {}),
+    ("GET", f"/api/v1/modules/{NAME}/tree/1", 304, {"If-None-Match": "*"}),
+    ("GET", f"/api/v1/modules/{NAME}/tree/1/file", 200, {}),
+    ("GET", f"/api/v1/modules/{NAME}/tree/1/none", 404, {}),
+    ("GET", f"/api/v1/modules/{NAME}/diff/1..1", 200, {}),
+    ("GET", f"/api/v1/modules/{NAME}/diff/1..9", 404, {}),
     ("GET", f"/api/v1/modules/{NAME}/metalink/file", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/metalink/none", 404, {}),
     ("POST", f"/api/v1/modules/{NAME}/attestations", 400, {}),

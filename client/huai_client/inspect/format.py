@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from huai_client.inspect.comparison import Sign, SnapshotChange
 from huai_client.state.history import RunRecord
 from huai_program.humanize import counted, human, moment
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Entry, File, Symlink, entry_values, kind_name
 from huai_schema.paths import exact, show
 
 _SECOND = 1_000_000_000
@@ -40,33 +40,6 @@ def entry_words(entry: Entry) -> str:
     if isinstance(entry, File) and entry.digest is not None:
         parts.append(f"digest {entry.digest.hex()[:_DIGEST_SHOWN]}…")
     return ", ".join(parts)
-
-
-def entry_values(entry: Entry | None) -> dict[str, object] | None:
-    """Return the values for JSON: times in nanoseconds, the mode as a number; None for no entry."""
-    if entry is None:
-        return None
-    values: dict[str, object] = {
-        "type": kind_name(entry),
-        "mtime_ns": entry.mtime,
-        "mode": entry.mode,
-        "owner": show(entry.owner),
-        "group": show(entry.group),
-    }
-    if isinstance(entry, File):
-        values["size"] = entry.size
-        values["link"] = None if entry.link is None else exact(entry.link)
-        values["digest"] = None if entry.digest is None else entry.digest.hex()
-    elif isinstance(entry, Symlink):
-        values["target"] = show(entry.target)
-    return values
-
-
-def kind_name(entry: Entry) -> str:
-    """Return `file`, `directory` or `symlink`."""
-    if isinstance(entry, Directory):
-        return "directory"
-    return "symlink" if isinstance(entry, Symlink) else "file"
 
 
 def step_line(step: SnapshotChange) -> str:

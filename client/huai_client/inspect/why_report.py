@@ -5,10 +5,11 @@ Pure, except that times are shown in the local time zone.
 
 from collections.abc import Iterator
 
-from huai_client.inspect.format import entry_values, entry_words, step_words
+from huai_client.inspect.format import entry_words, step_words
 from huai_client.inspect.why import Filtered, PathStatus, Preview, Reasons
 from huai_program.humanize import counted, moment
 from huai_schema.codec.publish_rules import STAGES
+from huai_schema.entries import entry_values
 from huai_schema.paths import exact, show
 
 

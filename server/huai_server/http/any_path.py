@@ -1,8 +1,9 @@
-"""The path of an entry in the address of a request.
+"""The path of an entry, and numbers, in the address of a request.
 
 Rule: a path is bytes, in any encoding, and is read from the raw request.
 """
 
+import re
 from urllib.parse import unquote_to_bytes
 
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -18,6 +19,7 @@ class _AnyText(PathConvertor):
     regex = r"(?:.|\n)*"
 
 
+_NUMBER = re.compile(r"[0-9]{1,19}")
 register_url_convertor("any_text", _AnyText())
 
 
@@ -31,3 +33,8 @@ def requested_path(raw: bytes, above: int) -> RelPath:
     except FormatError:
         hint = "percent-encode its bytes"
         raise HttpError(404, "the commit names no such path", hint=hint) from None
+
+
+def parse_number(text: str) -> int:
+    """Parse a number in an address; 0 for anything else."""
+    return int(text) if _NUMBER.fullmatch(text) else 0

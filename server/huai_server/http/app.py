@@ -16,7 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
-from huai_server.http import metalinks
+from huai_server.http import metalinks, tree_api
 from huai_server.http.access import Access, is_anonymous
 from huai_server.http.api import Heads, router
 from huai_server.http.asgi.accept import prefers_html
@@ -36,7 +36,8 @@ from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
-from huai_server.http.pages.history import read_recent
+from huai_server.http.pages.browse import Browser
+from huai_server.http.pages.history import read_days, read_recent
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
@@ -91,8 +92,11 @@ class Application:
         self.api.include_router(receive.router(registry, access, known_mirrors.commits))
         self.api.include_router(routes.router(heads, access, known_mirrors))
         recent = BranchCache(registry, read_recent)
-        now = Now(heads, facts, self._traffic, known_mirrors, recent)
-        self.api.include_router(pages.router(access, now))
+        days = BranchCache(registry, read_days)
+        now = Now(registry, heads, facts, self._traffic, known_mirrors, recent, days)
+        browser = Browser()
+        self.api.include_router(tree_api.router(access, browser))
+        self.api.include_router(pages.router(access, browser, now, self.api.openapi))
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, facts, sources, access))
         self._add_health(registry)

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-WINDOW_SECONDS = 30 * 86_400
+DAYS, DAY_SECONDS = 30, 86_400
+WINDOW_SECONDS = DAYS * DAY_SECONDS
 ROWS_MAX = 4096
 """The most rows, one for each sync with changes; the oldest are dropped first."""
 PERCENTILES = (50, 90, 99)
@@ -54,6 +55,22 @@ class LagHistory(NamedTuple):
             bisect_left(range(most), -(-total * each // 100), key=seconds_within)
             for each in PERCENTILES
         )
+
+    def days(self, now: int, lag: int) -> tuple[int | None, ...]:
+        """Return the most lag in seconds of each of the last 30 days (UTC), the oldest first.
+
+        `lag` is that at `now`.  None for a day before the record.
+        """
+        first = now // DAY_SECONDS - DAYS + 1
+        most: list[int | None] = [None] * DAYS
+        begin = self.begun
+        for end, before in (*self.rows, (now, lag)):
+            for day in range(max(first, begin // DAY_SECONDS), end // DAY_SECONDS + 1):
+                # It grows until the end of the row, which may be on another day.
+                peak = max(0, before - max(0, end - (day + 1) * DAY_SECONDS))
+                most[day - first] = max(peak, most[day - first] or 0)
+            begin = end
+        return tuple(most)
 
     def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Return the seconds without lag, and the ranges through which the lag grew."""

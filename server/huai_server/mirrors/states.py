@@ -37,6 +37,8 @@ class MirrorState(NamedTuple):
     """Seconds for which a newer commit has existed; 0 if the mirror has the newest."""
     percentiles: tuple[int, ...]
     """The `lag.PERCENTILES` of the lag over 30 days, in seconds."""
+    days: tuple[int | None, ...]
+    """The most lag of each of these days in seconds, the oldest first; None before the record."""
     offered: bool
     """True if clients are sent to the mirror, which is complete and recent enough."""
     complete_at: int
@@ -96,8 +98,8 @@ def _state_of(
     near = lag <= seconds(settings.max_lag) and silence <= seconds(settings.max_silence)
     claimed = all(map(mirrors.allowed[name].may_claim, attestation.urls))
     offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
-    percentiles = holding.history.percentiles(now, lag)
+    percentiles, days = holding.history.percentiles(now, lag), holding.history.days(now, lag)
     complete_at = now - lag if lag else attestation.time
     return MirrorState(
-        name, attestation, holding.since, lag, percentiles, offered, complete_at, probe
+        name, attestation, holding.since, lag, percentiles, days, offered, complete_at, probe
     )

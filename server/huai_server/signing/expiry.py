@@ -26,11 +26,17 @@ SendNotification = Callable[[ServerConfig, str, int, str], bool]
 or, with an empty reason, that it was renewed; returns True if a notification was sent."""
 
 
+def is_expiring(head: Head, now: float) -> bool:
+    """Return True if the signature of a newest commit has expired, or is about to."""
+    left = head.valid_until - int(now)
+    return bool(head.valid_until) and left <= (head.valid_until - head.time) / _LAST
+
+
 def expiry_reason(head: Head, now: float) -> str:
     """Return why the signature of a newest commit needs attention; empty if it does not."""
-    left = head.valid_until - int(now)
-    if not head.valid_until or left > (head.valid_until - head.time) / _LAST:
+    if not is_expiring(head, now):
         return ""
+    left = head.valid_until - int(now)
     serial = f"the signature of the newest commit, serial {head.info.serial},"
     how = f"expires in {long_span(left)}" if left > 0 else f"expired {long_span(-left)} ago"
     return f"{serial} {how}: no commit has renewed it"

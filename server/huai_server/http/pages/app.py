@@ -1,57 +1,37 @@
 """The addresses of the pages."""
 
-import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from huai_server.http.access import Access
-from huai_server.http.any_path import requested_path
+from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.pages.browse import Browser, Location
+from huai_server.http.pages.browse import Browser, Location, View
+from huai_server.http.pages.mirrors import mirrors_page
 from huai_server.http.pages.rendering import ASSETS, Page
-from huai_server.http.pages.status import Now, front_page, module_page
+from huai_server.http.pages.status import Choice, Now, front_page, module_page, module_row
 
 _ABOVE = 5
-_NUMBER = re.compile(r"[0-9]{1,19}")
 _UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def router(access: Access, now: Now) -> APIRouter:
-    """Return the routes."""
+def router(
+    access: Access, browser: Browser, now: Now, describe: Callable[[], dict[str, Any]]
+) -> APIRouter:
+    """Return the routes of all pages; `describe` returns the OpenAPI document."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(_mark)])
-    browser = Browser()
+    _add_status(routes, access, now)
+    _add_browser(routes, access, browser, now)
 
-    @routes.get("/")
-    async def front(request: Request) -> Response:
-        """All modules."""
-        return await front_page(Page(request), access.modules(request.scope), now)
-
-    @routes.get("/modules/{name}")
-    async def module(request: Request, name: str, before: str = "") -> Response:
-        """A module."""
-        page, repository = _open(access, request, name)
-        return await module_page(page, (name, repository), _number(before), now)
-
-    @routes.get("/modules/{name}/tree/{commit}")
-    @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
-    async def tree(
-        request: Request, name: str, commit: str, start: str = "", q: str = ""
-    ) -> Response:
-        """A directory or file of a commit, or a search below it."""
-        # People end a directory with a slash.
-        raw = request.scope["raw_path"].removesuffix(b"/")
-        page, repository = _open(access, request, name)
-        location = Location(name, commit, requested_path(raw, _ABOVE))
-        return await browser.tree_page(page, repository, location, _number(start) or 0, q)
-
-    @routes.get("/modules/{name}/diff/{commits}")
-    async def diff(request: Request, name: str, commits: str, start: str = "") -> Response:
-        """The differences between two commits."""
-        page, repository = _open(access, request, name)
-        return await browser.diff_page(page, repository, name, commits, _number(start) or 0)
+    @routes.get("/api")
+    async def api(request: Request) -> Response:
+        """The addresses of the API, for people."""
+        return Page(request).render("api.html", {"paths": describe()["paths"]})
 
     @routes.get("/pages/{name}")
     async def loaded(name: str) -> Response:
@@ -72,6 +52,65 @@ def router(access: Access, now: Now) -> APIRouter:
     return routes
 
 
+def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
+    @routes.get("/")
+    async def front(request: Request, q: str = "", state: str = "", sort: str = "") -> Response:
+        """All modules."""
+        modules, choice = access.modules(request.scope), Choice(q, state, sort)
+        return await front_page(Page(request), modules, choice, now)
+
+    @routes.get("/mirrors")
+    async def mirrors(request: Request, start: str = "", column: str = "") -> Response:
+        """All mirrors."""
+        first = parse_number(start), parse_number(column)
+        return await mirrors_page(Page(request), access.modules(request.scope), *first, now)
+
+    @routes.get("/modules/{name}")
+    async def module(request: Request, name: str, before: str = "", period: str = "") -> Response:
+        """A module."""
+        page, repository = _open(access, request, name)
+        return await module_page(page, (name, repository), parse_number(before), period, now)
+
+    @routes.get("/modules/{name}/badge.svg")
+    async def badge(request: Request, name: str) -> Response:
+        """The serial and state of a module, as a picture for other pages."""
+        page, repository = _open(access, request, name)
+        values = {"module": await module_row(page, name, repository, now)}
+        return page.render("badge.svg", values, media_type="image/svg+xml")
+
+    @routes.get("/modules/{name}/atom.xml")
+    async def feed(request: Request, name: str) -> Response:
+        """The newest commits of a module as an Atom feed (RFC 4287)."""
+        page, repository = _open(access, request, name)
+        values = {"name": name, "commits": await now.recent.get(repository) or ()}
+        return page.render("atom.xml", values, media_type="application/atom+xml")
+
+
+def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) -> None:
+    @routes.get("/modules/{name}/tree/{commit}")
+    @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
+    async def tree(
+        request: Request, name: str, commit: str, start: str = "", q: str = "", history: str = ""
+    ) -> Response:
+        """A directory or file of a commit, or a search below it."""
+        # People end a directory with a slash.
+        raw = request.scope["raw_path"].removesuffix(b"/")
+        page, repository = _open(access, request, name)
+        location = Location(name, commit, requested_path(raw, _ABOVE))
+        urls = now.registry.served().content_urls.get(name, ())
+        view = View(parse_number(start), q, history=bool(history), content_urls=urls)
+        return await browser.tree_page(page, repository, location, view)
+
+    @routes.get("/modules/{name}/diff/{commits}")
+    async def diff(
+        request: Request, name: str, commits: str, start: str = "", kind: str = "all"
+    ) -> Response:
+        """The differences between two commits."""
+        page, repository = _open(access, request, name)
+        view = View(parse_number(start), kind=kind)
+        return await browser.diff_page(page, repository, name, commits, view)
+
+
 def _mark(request: Request) -> None:
     """Let an error be a page too, because people follow links."""
     request.state.is_page = True
@@ -82,11 +121,6 @@ def _open(access: Access, request: Request, name: str) -> tuple[Page, Path]:
     repository = access.repository(request.scope, name)
     request.state.module = name
     return Page(request, access.client(request.scope)), repository
-
-
-def _number(text: str) -> int | None:
-    """Parse a number in an address; None for anything else."""
-    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def error_page(page: Page, error: HttpError) -> Response:

@@ -1,23 +1,89 @@
-"""The newest commits of modules.
+"""The newest commits of modules, read again only when a branch has moved.
 
 Reads in threads.  Rule: memory is bounded, however many commits a module keeps.
 """
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
+from huai_schema.codec.commits import Counts
 from huai_server.store.repository import Head, Repository
 
 KEPT = 5000
 """The newest commits of a module that have pages: finding an older one would be slow."""
-RECENT = 40
-"""The commits of each module that are kept in memory: those of its chart."""
+RECENT = 100
+"""The commits of each module that are kept in memory."""
+DAY_SECONDS = 86400
+
+
+class Tally(NamedTuple):
+    """The changes of the commits of one period."""
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    """Changed or moved."""
+    bytes: int = 0
+    """The size of the module at the end of the period."""
+    entries: int = 0
+
+    def plus(self, later: "Tally") -> "Tally":
+        """Return the sum with a later period."""
+        return later._replace(
+            added=self.added + later.added,
+            removed=self.removed + later.removed,
+            changed=self.changed + later.changed,
+        )
+
+
+def tally(head: Head) -> Tally:
+    """Return the changes of one commit; none for the first, which adds all that there is."""
+    counts, totals = head.info.counts, head.info.totals
+    if head.info.serial == 1:
+        counts = Counts()
+    changed = counts.changed + counts.moved
+    return Tally(counts.added, counts.removed, changed, totals.bytes, totals.entries)
+
+
+def tally_periods(commits: Iterable[Head], seconds: int) -> dict[int, Tally]:
+    """Return the changes by period since the epoch; `commits` are newest first."""
+    periods: dict[int, Tally] = {}
+    for head in reversed([*commits]):
+        period = head.time // seconds
+        periods[period] = periods[period].plus(tally(head)) if period in periods else tally(head)
+    return periods
+
+
+class Days(NamedTuple):
+    """The changes by day since the epoch of the `KEPT` newest commits of a module."""
+
+    newest: str
+    """The id of the newest commit that is counted."""
+    tallies: Mapping[int, Tally]
 
 
 def read_recent(repository: Repository, _: object) -> tuple[str | None, tuple[Head, ...]]:
     """Return the newest commit's id, and at most `RECENT` commits, newest first (`BranchCache`)."""
     commits = tuple(islice(repository.history(), RECENT))
     return (commits[0].commit if commits else None), commits
+
+
+def read_days(repository: Repository, former: Days | None) -> tuple[str | None, Days]:
+    """Count the commits that are newer than those in `former`, or all (`BranchCache`)."""
+    new: list[Head] = []
+    for head in islice(repository.history(), KEPT):
+        if former is not None and head.commit == former.newest:
+            break
+        new.append(head)
+    else:
+        former = None
+    tallies = {} if former is None else dict(former.tallies)
+    for day, added in tally_periods(new, DAY_SECONDS).items():
+        tallies[day] = tallies[day].plus(added) if day in tallies else added
+    newest = new[0].commit if new else former.newest if former else ""
+    return newest or None, Days(newest, tallies)
 
 
 def newest_commits(repository: Path, most: int) -> tuple[Head, ...]:

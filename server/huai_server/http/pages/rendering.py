@@ -4,14 +4,17 @@ Rule: autoescape is on, and no template marks anything as safe; a path is printe
 no control character, broken byte or change of direction in a name reaches the page.
 """
 
+import re
+import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from urllib.parse import quote
+from itertools import groupby
+from urllib.parse import quote, urlsplit
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,13 +22,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from huai_program.humanize import human
 from huai_program.words import ENGLISH, LANGUAGES, load_words
 from huai_schema import __version__
-from huai_schema.entries import Symlink
+from huai_schema.entries import Directory, Symlink
 from huai_schema.paths import basename, show
 from huai_server.http.asgi.accept import weights
 from huai_server.http.asgi.conditions import respond
+from huai_server.http.pages.state import Due
 
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999, the last that Python can print."""
+_HOST = re.compile(r"[\w.-]{1,255}(:\d{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:\d{1,5})?", re.ASCII)
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -38,7 +43,7 @@ _GUARDS = {
 }
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
-    "live.js": "text/javascript; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 
@@ -73,7 +78,9 @@ def _environment() -> Environment:
     environment.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
     environment.filters["last"] = basename
     environment.filters["span"] = _span
+    environment.filters |= {"matches": _matches, "runs": _runs, "host": _host, "quoted": _quoted}
     environment.tests["link"] = lambda entry: isinstance(entry, Symlink)
+    environment.tests["folder"] = lambda entry: isinstance(entry, Directory)
     environment.globals["version"] = __version__
     environment.globals["languages"] = LANGUAGES
     return environment
@@ -89,11 +96,12 @@ class Page:
         self.module: str | None = getattr(request.state, "module", None)
         """The module of the page, once the reader is known to be allowed to see it."""
         self.follows = "huai-follows" in request.headers
-        """True if a page that receives events itself sent the request (`live.js`)."""
+        """True if a page that receives events itself sent the request (`page.js`)."""
         self.client = client
         """The client's address for limits; empty if unknown."""
+        self.now = int(clock())
+        """Seconds since the epoch."""
         self._request = request
-        self._clock = clock
         language = request.query_params.get("lang")
         self._explicit = language if language in LANGUAGES else None
         tag = self._explicit or preferred_language(request.headers.get("accept-language"))
@@ -102,7 +110,13 @@ class Page:
         self._place = request.scope["raw_path"].decode("latin-1").lstrip("/")
         self._base = "../" * (request.scope["raw_path"].count(b"/") - 1) or "./"
 
-    def render(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
+    def render(
+        self,
+        template: str,
+        values: Mapping[str, object],
+        status: int = 200,
+        media_type: str = "text/html",
+    ) -> Response:
         """Return the page, or 304 if the client has the same already."""
         text = (
             _environment()
@@ -118,6 +132,7 @@ class Page:
                 query=dict(self._request.query_params),
                 age=self.age,
                 until=self.until,
+                base=self._own_url(),
             )
         )
         headers = {
@@ -125,7 +140,7 @@ class Page:
             "Content-Language": self.words.tag,
             **_GUARDS,
         }
-        return respond(self._request, text, "text/html; charset=utf-8", headers, status)
+        return respond(self._request, text, f"{media_type}; charset=utf-8", headers, status)
 
     def address(self, *parts: str | bytes, **query: object) -> str:
         """Return the address of a place on this server, in the requested language."""
@@ -139,7 +154,7 @@ class Page:
 
     def age(self, seconds: int) -> str:
         """Return how long ago a time was, in one unit, so that the page rarely changes."""
-        past = max(0, int(self._clock()) - seconds)
+        past = max(0, self.now - seconds)
         for size, text in (
             (86400, "{n} days ago"),
             (3600, "{n} h ago"),
@@ -149,14 +164,22 @@ class Page:
                 return self.words.translate(text, n=past // size)
         return self.words.translate("just now") if past < 60 else self.words.translate("1 min ago")
 
-    def until(self, seconds: int) -> tuple[bool, str]:
-        """Return True if a time has passed, and how long ago or ahead it is."""
-        left = seconds - int(self._clock())
-        if abs(left) < 60:
+    def until(self, due: Due) -> tuple[bool, str]:
+        """Return True if the next commit is late, and how long ago or ahead it is expected."""
+        left = due.time - self.now
+        if left >= 60:
+            return False, self.words.translate("next in {span}", span=_span(left, least=60))
+        if self.now < due.late + 60:
             return False, self.words.translate("next about now")
-        if left < 0:
-            return True, self.words.translate("overdue by {span}", span=_span(-left, least=60))
-        return False, self.words.translate("next in {span}", span=_span(left, least=60))
+        return True, self.words.translate("overdue by {span}", span=_span(-left, least=60))
+
+    def _own_url(self) -> str:
+        """Return this server's URL as far as the request tells it; the script has the true one.
+
+        A proxy may serve the pages by another scheme, or below a folder.
+        """
+        host = self._request.headers.get("host", "")
+        return f"{self._request.url.scheme}://{host if _HOST.fullmatch(host) else 'SERVER'}"
 
     def _asset(self, name: str) -> str:
         return f"{self._base}pages/{name}?v={ASSETS[name].version}"
@@ -172,9 +195,28 @@ def preferred_language(header: str | None) -> str:
     return best
 
 
-def _stamp(seconds: int) -> str:
-    when = datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC)
-    return f"{when:%Y-%m-%d %H:%M}"
+def _stamp(seconds: int, form: str = "%Y-%m-%d %H:%M") -> str:
+    return f"{datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC):{form}}"
+
+
+def _matches(text: str, needle: str) -> Iterator[tuple[str, bool]]:
+    """Split a text at the places of `needle`, compared without case; True for these."""
+    for place, part in enumerate(re.split(f"({re.escape(needle)})", text, flags=re.IGNORECASE)):
+        yield part, place % 2 == 1
+
+
+def _runs(rows: Sequence[Mapping[str, object]], key: str) -> list[tuple[object, list[object]]]:
+    """Group rows that follow each other by the value of a key."""
+    return [(value, [*run]) for value, run in groupby(rows, lambda row: row[key])]
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+def _quoted(name: bytes) -> str:
+    """Return a name as a shell takes it; for one that is not printable text, its display form."""
+    return shlex.quote(show(name))
 
 
 def _span(seconds: int, least: int = 1) -> str:

@@ -5,60 +5,38 @@ Reads repositories in threads.  A damaged one is reported in its row, and hides 
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import Response
 
+from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.branch_cache import BranchCache
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
-from huai_server.http.pages.history import KEPT, RECENT, newest_commits
+from huai_server.http.pages import charts
+from huai_server.http.pages.history import (
+    DAY_SECONDS,
+    KEPT,
+    RECENT,
+    Days,
+    Tally,
+    newest_commits,
+    tally_periods,
+)
+from huai_server.http.pages.recipes import recipes
 from huai_server.http.pages.rendering import Page
-from huai_server.store.repository import Head
+from huai_server.http.pages.state import WORDS, Due, State, next_due, state_of
+from huai_server.http.settings import Registry
+from huai_server.store.repository import Head, Repository
 
-WIDTH, HEIGHT = 120, 24
-_MARGIN = 2
-
-
-def polyline(times: Sequence[int], values: Sequence[int]) -> str:
-    """Return the `points` of an SVG polyline; values oldest first, empty for less than two."""
-    if len(values) < 2:
-        return ""
-    first, last = min(times), max(times)
-    low, high = min(values), max(values)
-
-    def x(place: int) -> float:
-        """Place by time, or evenly if all times are equal."""
-        share = (
-            (times[place] - first) / (last - first) if last > first else place / (len(values) - 1)
-        )
-        return _MARGIN + share * (WIDTH - 2 * _MARGIN)
-
-    def y(place: int) -> float:
-        share = (values[place] - low) / (high - low) if high > low else 0.5
-        return HEIGHT - _MARGIN - share * (HEIGHT - 2 * _MARGIN)
-
-    return " ".join(f"{x(place):.1f},{y(place):.1f}" for place in range(len(values)))
-
-
-_FEWEST_GAPS = 3
-
-
-def next_expected(times: Sequence[int]) -> int | None:
-    """Predict the next commit from the median gap, in seconds since the epoch.
-
-    `times` has the newest first; None for fewer than four commits.
-    """
-    gaps = sorted(later - earlier for later, earlier in pairwise(times) if later > earlier)
-    return times[0] + gaps[len(gaps) // 2] if len(gaps) >= _FEWEST_GAPS else None
-
-
+_WEEK_WIDTH, _WEEK_HEIGHT = 84, 24
 _ROWS = 100
 _log = logging.getLogger(__name__)
 
@@ -67,11 +45,12 @@ class ModuleRow(NamedTuple):
     """A module as a page shows it."""
 
     name: str
+    state: State
     commits: tuple[Head, ...] = ()
     """The newest commits, newest first."""
-    growth: str = ""
-    """The size over these commits, as points of a polyline."""
-    problem: bool = False
+    week: charts.Churn | None = None
+    """The changes of each of the last seven days that `commits` cover."""
+    due: Due | None = None
     damaged: int = 0
     """Files that the last scrub found damaged."""
     undigested: int = 0
@@ -80,29 +59,60 @@ class ModuleRow(NamedTuple):
     """Connected clients of plain rsync."""
 
     @property
-    def expected(self) -> int | None:
-        """Return when the next commit is probably due, in seconds since the epoch."""
-        return next_expected([each.time for each in self.commits])
+    def word(self) -> str:
+        """The state in English."""
+        return WORDS[self.state]
 
 
 class Now(NamedTuple):
     """The sources of facts on pages."""
 
+    registry: Registry
     heads: Heads
     facts: ModuleFacts
     traffic: Traffic
     known_mirrors: KnownMirrors
     recent: BranchCache[tuple[Head, ...]]
+    days: BranchCache[Days]
 
 
-async def front_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
+class Choice(NamedTuple):
+    """The modules that a reader of the front page wants to see, and their order."""
+
+    text: str = ""
+    """A part of the names."""
+    state: str = ""
+    order: str = ""
+    """A key of `_ORDERS`; by name for anything else."""
+
+
+_ORDERS: Mapping[str, Callable[[ModuleRow], int]] = {
+    "state": lambda row: [*State].index(row.state),
+    "time": lambda row: -row.commits[0].time if row.commits else 0,
+    "entries": lambda row: -row.commits[0].info.totals.entries if row.commits else 0,
+    "size": lambda row: -row.commits[0].info.totals.bytes if row.commits else 0,
+}
+
+
+async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, now: Now) -> Response:
     """Return the page of all modules."""
-    rows = [await _row(name, modules[name], now) for name in sorted(modules)]
+    rows = [await module_row(page, name, modules[name], now) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
+    states = Counter(row.state for row in rows)
+    needle = choice.text.casefold()
+    matches = [
+        row
+        for row in rows
+        if needle in row.name.casefold() and choice.state in {"", row.state.value}
+    ]
     values = {
-        "modules": rows,
+        "modules": sorted(matches, key=_ORDERS.get(choice.order, lambda _: 0)),
+        "choice": choice,
+        "all": len(rows),
+        "states": [(state, WORDS[state], states[state]) for state in State if states[state]],
         "entries": sum(each.entries for each in totals),
         "bytes": sum(each.bytes for each in totals),
+        "mirrors": bool(now.registry.served().mirrors.allowed),
         # The reader of this page does not count.
         "subscribers": max(0, now.traffic.running["events"] - page.follows),
         "fetches": now.traffic.running["git"] + now.traffic.running["content"],
@@ -112,39 +122,101 @@ async def front_page(page: Page, modules: Mapping[str, Path], now: Now) -> Respo
 
 
 async def module_page(
-    page: Page, module: tuple[str, Path], before: int | None, now: Now
+    page: Page,
+    module: tuple[str, Path],
+    before: int,
+    period: str,
+    now: Now,
 ) -> Response:
-    """Return the page of a module; its commits below the serial `before`, or all."""
-    repository = module[1]
-    row = await _row(*module, now)
-    mirrors = () if row.problem else await now.known_mirrors.states(*module)
-    newest = row.commits[0] if row.commits else None
-    older = None
-    if newest is not None and (before is not None or len(row.commits) == RECENT):
-        kept_commits = await asyncio.to_thread(newest_commits, repository, KEPT)
-        rows = [each for each in kept_commits if before is None or each.info.serial < before]
-        row = row._replace(commits=tuple(rows[:_ROWS]))
-        older = rows[_ROWS - 1].info.serial if len(rows) > _ROWS else None
-    return page.render(
-        "module.html", {"module": row, "newest": newest, "older": older, "mirrors": mirrors}
-    )
+    """Return the page of a module; its commits below the serial `before`, or all for 0.
+
+    `period`: a key of `charts.PERIODS`; a month for anything else.
+    """
+    name, repository = module
+    row = await module_row(page, name, repository, now)
+    values: dict[str, object] = {"module": row, "newest": None, "older": None, "mirrors": ()}
+    if row.commits:
+        period = period if period in charts.PERIODS else "month"
+        max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
+        urls = now.registry.served().content_urls.get(name, ()) or await asyncio.to_thread(
+            _content_urls, repository, row.commits[0]
+        )
+        values |= {
+            "newest": row.commits[0],
+            "mirrors": await now.known_mirrors.states(name, repository),
+            "content_urls": urls,
+            "recipes": recipes(name, urls),
+            "period": period,
+            "periods": [*charts.PERIODS],
+            "days_of": lambda mirror: charts.lag_days(mirror.days, max_lag, page.now),
+        }
+        values |= await _charts(page, repository, row.commits, period, now)
+        if before or len(row.commits) == RECENT:
+            kept_commits = await asyncio.to_thread(newest_commits, repository, KEPT)
+            rows = [each for each in kept_commits if not before or each.info.serial < before]
+            values["module"] = row._replace(commits=tuple(rows[:_ROWS]))
+            values["older"] = rows[_ROWS - 1].info.serial if len(rows) > _ROWS else None
+    return page.render("module.html", values)
 
 
-async def _row(name: str, repository: Path, now: Now) -> ModuleRow:
+def _content_urls(repository: Path, head: Head) -> tuple[str, ...]:
+    """Return the content URLs of a commit; none if it is damaged, and the rest can be shown."""
+    try:
+        return Repository(repository).snapshot(head)[0].content_urls
+    except HuaiError as error:
+        _log.warning("%s: %s", repository.name, error.message)
+        return ()
+
+
+async def _charts(
+    page: Page, repository: Path, commits: Sequence[Head], name: str, now: Now
+) -> dict[str, object]:
+    """Return the charts of a period as the template needs them."""
+    period = charts.PERIODS[name]
+    if period.seconds < DAY_SECONDS:
+        tallies, unit = tally_periods(commits, period.seconds), period.seconds
+    else:
+        days = await now.days.get(repository)
+        tallies, unit = {**days.tallies} if days else {}, DAY_SECONDS
+    slots = charts.slots(tallies, period, page.now, unit)
+    return {
+        "churn": charts.churn(slots),
+        "size": charts.line(slots, lambda tally: tally.bytes),
+        "count": charts.line(slots, lambda tally: tally.entries),
+        "labels": charts.labels(slots, period),
+    }
+
+
+async def module_row(page: Page, name: str, repository: Path, now: Now) -> ModuleRow:
+    """Return a module as pages show it."""
     try:
         commits = await now.recent.get(repository) or ()
     except HuaiError as error:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
-        return ModuleRow(name, problem=True)
-    oldest_first = commits[::-1]
-    sizes = [each.info.totals.bytes for each in oldest_first]
-    undigested = await now.facts.undigested(name) if commits else None
+        return ModuleRow(name, State.UNREADABLE)
+    newest = commits[0] if commits else None
+    damaged = now.heads.damaged(name)
+    due = next_due([each.time for each in commits])
+    undigested = await now.facts.undigested(name) if newest else None
     return ModuleRow(
         name,
+        state_of(newest, due, damaged, page.now),
         commits,
-        polyline([each.time for each in oldest_first], sizes),
-        damaged=now.heads.damaged(name),
+        _week(commits, page.now),
+        due,
+        damaged=damaged,
         undigested=undigested or 0,
         fallback_clients=now.facts.fallback_clients(name) or 0,
     )
+
+
+def _week(commits: Sequence[Head], now: int) -> charts.Churn | None:
+    """Return the changes of the last days, of which the `RECENT` commits may not cover all."""
+    oldest = now // DAY_SECONDS - charts.WEEK.bars
+    within = [*takewhile(lambda head: head.time // DAY_SECONDS > oldest, commits)]
+    if not within:
+        return None
+    tallies = tally_periods(within, DAY_SECONDS)
+    slots = charts.slots({oldest: Tally(entries=1), **tallies}, charts.WEEK, now, DAY_SECONDS)
+    return charts.churn(slots, _WEEK_WIDTH, _WEEK_HEIGHT, 0)

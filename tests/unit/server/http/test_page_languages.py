@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from huai_program.words import LANGUAGES, load_words
+from huai_server.http.pages.charts import PERIODS
+from huai_server.http.pages.reading import KINDS
 from huai_server.http.pages.rendering import preferred_language
+from huai_server.http.pages.state import WORDS
 
 PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"
 SAID = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")
@@ -22,6 +25,7 @@ def sentences() -> set[str]:
     source = "".join(each.read_text(encoding="utf-8") for each in modules)
     needed |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
     needed |= set(re.findall(r'(?:translate\(|86400, |3600, |60, )"([^"]+)"', source))
+    needed |= {*WORDS.values(), *PERIODS, *KINDS}
     needed |= set(re.findall(r'HttpError\(\s*\d+,\s*"([^"]+)"', source))
     return needed
 

@@ -5,7 +5,14 @@ from random import Random
 import pytest
 
 from huai_server.mirrors.judge import Commits
-from huai_server.mirrors.lag import PERCENTILES, ROWS_MAX, WINDOW_SECONDS, LagHistory
+from huai_server.mirrors.lag import (
+    DAY_SECONDS,
+    DAYS,
+    PERCENTILES,
+    ROWS_MAX,
+    WINDOW_SECONDS,
+    LagHistory,
+)
 
 
 def naive(history: LagHistory, now: int, lag: int) -> tuple[int, ...]:
@@ -61,3 +68,28 @@ def test_a_commit_that_is_not_kept_counts_as_the_next_one_that_is() -> None:
     commits = Commits("", {7: ("", 700), 8: ("", 800)})
     assert [commits.lag(serial, 1000) for serial in (3, 6, 7, 8, 9)] == [300, 300, 200, 0, 0]
     assert Commits("", {}).lag(3, 1000) == 0
+
+
+def test_each_day_has_the_most_lag_of_its_seconds(subtests: pytest.Subtests) -> None:
+    for seed in range(10):
+        with subtests.test(seed=seed):
+            random = Random(seed)
+            end = 100 * DAY_SECONDS + random.randrange(DAY_SECONDS)
+            history = LagHistory(end - random.randrange(1, 40 * DAY_SECONDS))
+            while (next_end := history.end + random.randrange(1, 5 * DAY_SECONDS)) < end:
+                gap = next_end - history.end
+                history = history.extended(next_end, random.choice((0, random.randrange(2 * gap))))
+            lag = random.randrange(3 * DAY_SECONDS)
+            most: dict[int, int] = {}
+            begin = history.begun
+            for at, before in (*history.rows, (end, lag)):
+                for second in {begin, at, *range(0, at, DAY_SECONDS // 4)}:
+                    if begin <= second <= at:
+                        # The last second of a day and the first of the next are the same moment.
+                        for day in {second // DAY_SECONDS, max(begin, second - 1) // DAY_SECONDS}:
+                            peak = max(0, before - (at - second))
+                            most[day] = max(most.get(day, 0), peak)
+                begin = at
+            first = end // DAY_SECONDS - DAYS + 1
+            days = [most.get(first + place) for place in range(DAYS)]
+            assert [*history.days(end, lag)] == days

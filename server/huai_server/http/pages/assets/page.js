@@ -1,6 +1,26 @@
 // Keeps what is marked data-live as it is on the server: told by events where there are any, asked
 // every half minute elsewhere. Everything is on the page without it.
 "use strict";
+// What only a script can do: copy buttons, this server's own URL, the key for the search.
+const improve = (page) => {
+  const base = new URL(document.querySelector(".brand").getAttribute("href"), location.href);
+  for (const each of page.querySelectorAll("[data-base]")) each.textContent = base.origin + base.pathname.replace(/\/$/, "");
+  for (const button of page.querySelectorAll("button.copy")) {
+    button.hidden = false;
+    button.onclick = async () => {
+      await navigator.clipboard?.writeText(button.previousElementSibling.textContent);
+      button.classList.add("done");
+      setTimeout(() => button.classList.remove("done"), 1500);
+    };
+  }
+};
+improve(document);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = document.querySelector("input[type=search]");
+  if (field) { event.preventDefault(); field.focus(); field.select(); }
+});
+
 (() => {
   const POLL = 30000, PAUSE = 1000;
   const state = document.getElementById("live");
@@ -14,6 +34,7 @@
 
   const take = (text) => {
     const page = new DOMParser().parseFromString(text, "text/html");
+    improve(page);
     for (const old of document.querySelectorAll("[data-live]")) {
       const now = page.getElementById(old.id);
       if (!now || now.innerHTML === old.innerHTML) continue;

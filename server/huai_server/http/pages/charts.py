@@ -1,0 +1,180 @@
+"""Charts of a module's history, as the coordinates of SVG elements.
+
+Pure.  The templates draw them, with the values of each period in its `<title>`, which browsers
+show at the pointer.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from huai_server.http.pages.history import DAY_SECONDS, Tally
+
+WIDTH, HEIGHT, LEFT = 720, 150, 64
+_TOP = 8
+_GAP = 0.25
+"""The share of a period's width that stays free between two bars."""
+_LABELS = 6
+"""The most dates below a chart."""
+
+
+class Period(NamedTuple):
+    """The time that a chart shows."""
+
+    seconds: int
+    """The length of one bar."""
+    bars: int
+
+
+PERIODS: Mapping[str, Period] = {
+    "day": Period(3600, 24),
+    "month": Period(DAY_SECONDS, 30),
+    "year": Period(7 * DAY_SECONDS, 53),
+}
+WEEK = Period(DAY_SECONDS, 7)
+
+
+class Slot(NamedTuple):
+    """One period of a chart."""
+
+    start: int
+    """Seconds since the epoch."""
+    tally: Tally
+    """Without a commit in the period: no changes, and the size that the module had."""
+
+
+class Bar(NamedTuple):
+    """The bars of one period: above the base line what was added or changed, below it removals."""
+
+    slot: Slot
+    x: float
+    added: tuple[float, float]
+    """The y of the upper edge, and the height."""
+    changed: tuple[float, float]
+    removed: tuple[float, float]
+
+
+class Churn(NamedTuple):
+    """A chart of the changes."""
+
+    bars: Sequence[Bar]
+    width: float
+    """The width of a bar."""
+    base: float
+    """The y of the base line."""
+    most: tuple[int, int]
+    """The largest numbers of entries above and below the base line."""
+
+
+class Line(NamedTuple):
+    """A chart of a value over time."""
+
+    points: Sequence[tuple[float, float, int, int]]
+    """The place of each value, its time in seconds since the epoch, and the value."""
+    low: int
+    high: int
+
+    @property
+    def path(self) -> str:
+        """The `points` of an SVG polyline."""
+        return " ".join(f"{x},{y}" for x, y, *_ in self.points)
+
+
+def slots(days: Mapping[int, Tally], period: Period, now: int, seconds: int) -> list[Slot]:
+    """Return the periods up to `now`, oldest first; those before the first commit are left out.
+
+    `days` has the changes by multiples of `seconds` since the epoch.
+    """
+    end = now // period.seconds + 1
+    first = end - period.bars
+    sums: dict[int, Tally] = {}
+    before = Tally()
+    for day in sorted(days):
+        place = day * seconds // period.seconds
+        if place < first:
+            before = days[day]
+        else:
+            sums[place] = sums[place].plus(days[day]) if place in sums else days[day]
+    if not before.entries and sums:
+        first = min(sums)
+    result = []
+    for place in range(first, end):
+        before = sums.get(place, Tally(bytes=before.bytes, entries=before.entries))
+        result.append(Slot(place * period.seconds, before))
+    return result
+
+
+def churn(row: Sequence[Slot], width: int = WIDTH, height: int = HEIGHT, left: int = LEFT) -> Churn:
+    """Return the chart of the changes in each period."""
+    above = max((each.tally.added + each.tally.changed for each in row), default=0)
+    below = max((each.tally.removed for each in row), default=0)
+    scale = (height - _TOP) / max(1, above + below)
+    base = _TOP + above * scale
+    step = (width - left) / max(1, len(row))
+    bars = []
+    for place, slot in enumerate(row):
+        added, changed, removed = (
+            round(number * scale, 1)
+            for number in (slot.tally.added, slot.tally.changed, slot.tally.removed)
+        )
+        x = round(left + (place + _GAP / 2) * step, 1)
+        upper = round(base - added, 1)
+        edges = (upper, added), (round(upper - changed, 1), changed), (round(base, 1), removed)
+        bars.append(Bar(slot, x, *edges))
+    return Churn(bars, round(step * (1 - _GAP), 1), round(base, 1), (above, below))
+
+
+def line(row: Sequence[Slot], value: Callable[[Tally], int]) -> Line:
+    """Return the chart of a value at the end of each period."""
+    values = [value(each.tally) for each in row]
+    low, high = min(values, default=0), max(values, default=0)
+    span = HEIGHT - 2 * _TOP
+
+    def y(number: int) -> float:
+        share = (number - low) / (high - low) if high > low else 0.5
+        return round(HEIGHT - _TOP - share * span, 1)
+
+    step = (WIDTH - LEFT) / max(1, len(row))
+    middles = (round(LEFT + (place + 0.5) * step, 1) for place in range(len(row)))
+    points = [(x, y(n), slot.start, n) for x, n, slot in zip(middles, values, row, strict=True)]
+    return Line(points, low, high)
+
+
+def labels(row: Sequence[Slot], period: Period) -> list[tuple[float, str]]:
+    """Return the dates or hours below a chart, each with the x of its middle."""
+    step = (WIDTH - LEFT) / max(1, len(row))
+    form = "%H:%M" if period.seconds < DAY_SECONDS else "%m-%d"
+    stride = -(-len(row) // _LABELS)
+    return [
+        (round(LEFT + (place + 0.5) * step, 1), f"{datetime.fromtimestamp(slot.start, UTC):{form}}")
+        for place, slot in enumerate(row)
+        if place % max(1, stride) == 0
+    ]
+
+
+class LagDay(NamedTuple):
+    """The most that a mirror was behind on one day."""
+
+    start: int
+    """Seconds since the epoch."""
+    lag: int
+    level: int | None
+    """See `lag_level`; None before the record."""
+
+
+def lag_level(lag: int, max_lag: int) -> int:
+    """Return 0 for at most a tenth of `max_lag`, 1 for half of it, 2 for all of it, 3 for more."""
+    return 3 if lag > max_lag else 2 if lag > max_lag // 2 else 1 if lag > max_lag // 10 else 0
+
+
+def lag_days(days: Sequence[int | None], max_lag: int, now: int) -> list[LagDay]:
+    """Return the days of `MirrorState.days` with their levels."""
+    first = now // DAY_SECONDS - len(days) + 1
+    return [
+        LagDay(
+            (first + place) * DAY_SECONDS,
+            lag or 0,
+            None if lag is None else lag_level(lag, max_lag),
+        )
+        for place, lag in enumerate(days)
+    ]

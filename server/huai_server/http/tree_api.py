@@ -1,0 +1,237 @@
+"""The JSON API of what commits hold: commits, directories, searches and differences.
+
+The pages for people show the same; both read by `pages.reading`, in the same turns.  Paths are
+JSON strings in UTF-8, with other bytes as lone surrogates (Python's `surrogateescape`), so that a
+program gets the exact name back.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from huai_schema.diff.changes import Moved
+from huai_schema.diff.diff import Difference
+from huai_schema.entries import Entry, entry_values
+from huai_schema.paths import RelPath, exact
+from huai_server.http.access import Access
+from huai_server.http.any_path import parse_number, requested_path
+from huai_server.http.api import ErrorModel
+from huai_server.http.asgi.conditions import respond
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.pages.browse import SEARCHED_BYTES, Browser
+from huai_server.http.pages.history import KEPT, newest_commits
+from huai_server.http.pages.reading import (
+    ROWS,
+    differences,
+    kind_of,
+    open_commit,
+    read_directory,
+    search,
+)
+from huai_server.store.repository import Head
+
+_ABOVE = 7
+_NEXT = "`start` of the next part; null for the last one"
+_COMMIT = "a serial, the beginning of an id, or `latest`"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CommitModel(_Model):
+    """A commit, with what it changed."""
+
+    serial: int
+    commit: str
+    committed: int = Field(description="seconds since the epoch")
+    entries: int
+    bytes: int
+    added: int
+    removed: int
+    changed: int
+    moved: int
+
+
+class CommitsModel(_Model):
+    """Commits of a module, newest first."""
+
+    commits: list[CommitModel]
+    before: int | None = Field(description="`before` of the next part; null for the last one")
+
+
+class EntryModel(_Model):
+    """A file, directory or symlink; fields that its type does not have are missing."""
+
+    path: str
+    type: str = Field(description="file, directory or symlink")
+    mtime_ns: int
+    mode: int
+    owner: str
+    group: str
+    size: int = Field(default=0, description="of a file")
+    link: str | None = Field(default=None, description="the first path of a hardlink group")
+    digest: str | None = Field(default=None, description="BLAKE3-256 in hex; null: not computed")
+    target: str = Field(default="", description="of a symlink")
+
+
+class EntriesModel(_Model):
+    """A part of a directory, a search, or one entry."""
+
+    serial: int
+    entries: list[EntryModel]
+    next: int | None = Field(description=_NEXT)
+    complete: bool = Field(description="false if a search ended at its limit")
+
+
+class DifferenceModel(_Model):
+    """A path that differs between two commits."""
+
+    change: str = Field(description="added, removed, changed, moved; touched: a directory's time")
+    path: str
+    source: str | None = Field(description="the former path of a moved directory")
+    attributes: list[str] = Field(description="those that differ, of a changed path")
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+
+
+class DifferencesModel(_Model):
+    """A part of the differences between two commits."""
+
+    old: int = Field(description="a serial")
+    new: int = Field(description="a serial")
+    differences: list[DifferenceModel]
+    next: int | None = Field(description=_NEXT)
+
+
+_ANSWERS: Mapping[int | str, dict[str, Any]] = {
+    304: {"description": "it is the version that the request names"},
+    404: {"model": ErrorModel},
+}
+
+
+def router(access: Access, browser: Browser) -> APIRouter:
+    """Return the routes below `/api/v1`; `browser` limits how many read at a time."""
+    routes = APIRouter(prefix="/api/v1/modules/{name}", tags=["commits"])
+
+    async def answer(
+        request: Request, name: str, read: Callable[[Path], dict[str, Any]]
+    ) -> Response:
+        repository = access.repository(request.scope, name)
+        values = await browser.read(access.client(request.scope), lambda: read(repository))
+        return respond(request, json.dumps(values), "application/json")
+
+    @routes.get("/commits", response_model=CommitsModel, responses={**_ANSWERS})
+    async def commits(name: str, request: Request, before: str = "") -> Response:
+        """The newest commits, or those below the serial `before`."""
+        below = parse_number(before)
+
+        def read(repository: Path) -> dict[str, Any]:
+            older_heads = [
+                head
+                for head in newest_commits(repository, KEPT)
+                if not below or head.info.serial < below
+            ]
+            heads = older_heads[:ROWS]
+            older = heads[-1].info.serial if len(older_heads) > ROWS else None
+            return {"commits": [*map(_commit_values, heads)], "before": older}
+
+        return await answer(request, name, read)
+
+    @routes.get("/tree/{commit}", response_model=EntriesModel, responses={**_ANSWERS})
+    @routes.get(
+        "/tree/{commit}/{path:any_text}", response_model=EntriesModel, responses={**_ANSWERS}
+    )
+    async def tree(
+        name: str, commit: str, request: Request, start: str = "", q: str = ""
+    ) -> Response:
+        """A file, or a part of a directory; with `q` a search below it."""
+        path = requested_path(request.scope["raw_path"].removesuffix(b"/"), _ABOVE)
+        needle = q.encode(errors="surrogateescape")[:SEARCHED_BYTES]
+        return await answer(
+            request,
+            name,
+            lambda repository: _tree(repository, commit, path, parse_number(start), needle),
+        )
+
+    @routes.get("/diff/{commits}", response_model=DifferencesModel, responses={**_ANSWERS})
+    async def diff(
+        name: str, commits: str, request: Request, start: str = "", kind: str = "all"
+    ) -> Response:
+        """The differences between the commits `OLD..NEW`, of one kind or of all."""
+        before, dots, after = commits.partition("..")
+        if not dots:
+            raise HttpError(404, "there is nothing at this address")
+
+        def read(repository: Path) -> dict[str, Any]:
+            old, new = open_commit(repository, before), open_commit(repository, after)
+            part = differences(old, new, parse_number(start), kind)
+            return {
+                "old": old.head.info.serial,
+                "new": new.head.info.serial,
+                "differences": [*map(_difference_values, part.rows)],
+                "next": part.later,
+            }
+
+        return await answer(request, name, read)
+
+    return routes
+
+
+def _tree(
+    repository: Path, commit: str, path: RelPath, start: int, needle: bytes
+) -> dict[str, Any]:
+    opened = open_commit(repository, commit)
+    following, complete = None, True
+    if needle:
+        entries, complete = search(opened, path, needle)
+    elif path and (leaf := opened.snapshot.leaf(path)):
+        entries = [leaf]
+    else:
+        part = read_directory(opened, path, start)
+        if part is None:
+            raise HttpError(404, "the commit names no such path")
+        entries = [*part.directories, *part.leaves]
+        following = start + ROWS if start + ROWS < part.total else None
+    return {
+        "serial": opened.head.info.serial,
+        "entries": [*map(_entry_values, entries)],
+        "next": following,
+        "complete": complete,
+    }
+
+
+def _entry_values(entry: Entry) -> dict[str, object]:
+    return {"path": exact(entry.path), **(entry_values(entry) or {})}
+
+
+def _commit_values(head: Head) -> dict[str, Any]:
+    return {
+        "serial": head.info.serial,
+        "commit": head.commit,
+        "committed": head.time,
+        "entries": head.info.totals.entries,
+        "bytes": head.info.totals.bytes,
+        **head.info.counts._asdict(),
+    }
+
+
+def _difference_values(difference: Difference) -> dict[str, Any]:
+    if isinstance(difference, Moved):
+        path, old, new = difference.new, None, None
+        source, attributes = exact(difference.old), frozenset[str]()
+    else:
+        path, old, new = difference.path, difference.old, difference.new
+        source, attributes = None, difference.attributes
+    return {
+        "change": kind_of(difference),
+        "path": exact(path),
+        "source": source,
+        "attributes": sorted(attributes),
+        "old": entry_values(old),
+        "new": entry_values(new),
+    }

@@ -1,0 +1,51 @@
+"""The charts of a module's history."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from huai_server.http.pages import charts
+from huai_server.http.pages.history import DAY_SECONDS, Tally
+
+NOW = 100 * DAY_SECONDS + 5
+NUMBERS = st.integers(0, (1 << 63) - 1)
+
+
+def test_a_period_without_a_commit_keeps_the_size() -> None:
+    days = {97: Tally(1, 2, 3, bytes=50, entries=5), 99: Tally(added=4, bytes=70, entries=9)}
+    slots = charts.slots(days, charts.PERIODS["month"], NOW, DAY_SECONDS)
+    assert [slot.start // DAY_SECONDS for slot in slots] == [97, 98, 99, 100]
+    assert [slot.tally.bytes for slot in slots] == [50, 50, 70, 70]
+    assert [slot.tally.added for slot in slots] == [1, 0, 4, 0]
+
+
+def test_a_week_sums_its_days_and_an_older_commit_gives_the_size() -> None:
+    days = {1: Tally(9, bytes=7, entries=1), 98: Tally(1, entries=2), 99: Tally(2, entries=3)}
+    slots = charts.slots(days, charts.Period(7 * DAY_SECONDS, 2), NOW, DAY_SECONDS)
+    assert [slot.tally for slot in slots] == [Tally(bytes=7, entries=1), Tally(3, entries=3)]
+
+
+def test_bars_have_the_heights_of_their_numbers() -> None:
+    slots = [charts.Slot(0, Tally(added=30, removed=10, changed=20))]
+    chart = charts.churn(slots, height=68)
+    (bar,) = chart.bars
+    assert chart.most == (50, 10)
+    assert (bar.added, bar.changed, bar.removed) == ((28, 30), (8, 20), (58, 10))
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=60))
+def test_nothing_leaves_the_picture(numbers: list[tuple[int, int, int, int]]) -> None:
+    slots = [charts.Slot(at, Tally(*each)) for at, each in enumerate(numbers)]
+    bars, line = charts.churn(slots), charts.line(slots, lambda tally: tally.bytes)
+    for bar in bars.bars:
+        assert charts.LEFT <= bar.x <= bar.x + bars.width <= charts.WIDTH
+        for top, height in (bar.added, bar.changed, bar.removed):
+            assert -0.2 <= top <= top + height <= charts.HEIGHT + 0.2
+    for x, y, *_ in line.points:
+        assert charts.LEFT <= x <= charts.WIDTH
+        assert 0 <= y <= charts.HEIGHT
+
+
+def test_the_colour_of_a_lag() -> None:
+    assert [charts.lag_level(lag, 100) for lag in (0, 10, 11, 50, 51, 100, 101)] == [
+        *(0, 0, 1, 1, 2, 2, 3),
+    ]
