@@ -1,7 +1,7 @@
 """`./dev pictures`: pictures of all pages, of made-up modules with a month of history.
 
 Real commits by `huai-server`, dated by faketime; real records of mirrors, signed by keys of tests;
-a real browser.  All go to build/pictures; those that pages of docs/ show go to docs/pictures too, smaller.
+a real browser.  All go to build/pictures, and smaller ones for pages of docs/ to docs/pictures.
 """
 
 import subprocess

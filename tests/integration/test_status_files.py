@@ -97,12 +97,15 @@ def test_a_page_shows_the_state_of_the_modules(down: Downstream, tmp_path: Path)
     down.synced()
     modules, runs = parse(page.read_text()).all("tbody")
     cells = [cell.text for cell in modules.one("tr").all("th", "td")]
-    assert cells[:3] == [down.name, "in step", "1"]
+    assert (*cells[:2], cells[3]) == (down.name, "in step", "1")
+    (day,) = modules.all("rect")
+    assert (day["class"], day.text[10:]) == ("good", ": 0")
     assert [cell.text for cell in runs.one("tr").all("td")][1:4] == [down.name, "sync", "OK"]
     down.configure(url="http://user:secret@127.0.0.1:1")
     assert down.sync().code == 10
     text = page.read_text()
     assert "last run failed (10" in parse(text).text
+    assert parse(text).all("rect")[-1]["class"] == "bad"
     assert "secret" not in text
     assert str(down.dest) not in text
     assert len(text) < 20_000
@@ -117,6 +120,7 @@ def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
     modules, _ = parse((tmp_path / "index.html").read_text()).all("tbody")
     labelled = {cell["data-label"]: cell.text for cell in modules.all("td")}
     assert labelled.pop("State") == "never synced"
+    assert labelled.pop("Thirty days") == ""
     assert len(labelled) == 5
     assert set(labelled.values()) == {"\N{EN DASH}"}
     assert json.loads(down.run("status", "--json").out)["serial"] is None

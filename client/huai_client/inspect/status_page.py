@@ -25,9 +25,11 @@ from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 
 _RUNS = 20
+_DAYS, _DAY_SECONDS = 30, 86400
 _NEVER = "\N{EN DASH}"
 _MODULE_LABELS = (
     "State",
+    "Thirty days",
     "Serial",
     "Committed (UTC)",
     "Last in step (UTC)",
@@ -50,10 +52,7 @@ def write_status_page(folder: Path, root: Path, modules: Mapping[str, Module]) -
     """
     names = sorted(modules)
     values = [(name, module_values(root, name, modules[name])) for name in names]
-    runs = sorted(
-        ((run, name) for name in names for run in _runs(root, name)),
-        key=lambda each: -each[0].until,
-    )[:_RUNS]
+    runs = {name: _runs(root, name) for name in names}
     for tag in LANGUAGES:
         page = status_page(load_words(__package__, tag), values, runs)
         replace_status_file(folder / page_name(tag), page)
@@ -65,20 +64,27 @@ def page_name(tag: str) -> str:
 
 
 def status_page(
-    words: Words, modules: Sequence[Named], runs: Sequence[tuple[RunRecord, str]]
+    words: Words, modules: Sequence[Named], runs: Mapping[str, Sequence[RunRecord]]
 ) -> str:
-    """Return the page in one language."""
+    """Return the page in one language; `runs` has those of each module, newest first."""
     template = files(__package__).joinpath("status_page.html").read_text(encoding="utf-8")
     translated = _SENTENCE.sub(lambda sentence: escape(words.translate(sentence[1])), template)
     now = time.time()
+    newest = sorted(
+        ((run, name) for name in runs for run in runs[name][:_RUNS]),
+        key=lambda each: -each[0].until,
+    )[:_RUNS]
     machine_time = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(now))
     return Template(translated).substitute(
         language=words.tag,
         languages=" ".join(_language(tag, words.tag) for tag in LANGUAGES),
         time=f'<time datetime="{machine_time}">{_moment(now)} UTC</time>',
         version=escape(__version__),
-        modules="".join(_module_row(words, name, values) for name, values in modules),
-        runs="".join(_run_row(words, run, name) for run, name in runs),
+        modules="".join(
+            _module_row(words, name, values, _days(words, runs.get(name, ()), now))
+            for name, values in modules
+        ),
+        runs="".join(_run_row(words, run, name) for run, name in newest),
     )
 
 
@@ -92,14 +98,32 @@ def _language(tag: str, current: str) -> str:
 
 def _runs(root: Path, name: str) -> list[RunRecord]:
     try:
-        return history.read(module_places(root, name).history)[:_RUNS]
+        return history.read(module_places(root, name).history)
     except HuaiError:  # the module's row shows it
         return []
 
 
-def _module_row(words: Words, name: str, values: Mapping[str, float]) -> str:
+def _days(words: Words, runs: Sequence[RunRecord], now: float) -> str:
+    """Return a bar for each of the last days: red if a run failed, empty if none is recorded."""
+    first = int(now) // _DAY_SECONDS - _DAYS + 1
+    failures: dict[int, int] = {}
+    for run in runs:
+        for day in {run.time // _DAY_SECONDS, run.until // _DAY_SECONDS}:
+            failures[day] = failures.get(day, 0) + (not run.succeeded)
+    bars = "".join(
+        f'<rect class="{"bad" if failures[day] else "good"}" x="{(day - first) * 4}" width="3"'
+        f' height="14"><title>{_moment(day * _DAY_SECONDS)[:10]}: {failures[day]}</title></rect>'
+        for day in range(first, first + _DAYS)
+        if day in failures
+    )
+    label = escape(words.translate("Failed runs by day"))
+    return f'<svg viewBox="0 0 {_DAYS * 4} 14" role="img" aria-label="{label}">{bars}</svg>'
+
+
+def _module_row(words: Words, name: str, values: Mapping[str, float], days: str) -> str:
     good, state = state_of(words, values)
-    cells = _cells(words, _MODULE_LABELS, [escape(state), *_module_cells(values)], good=good)
+    texts = [escape(state), days, *_module_cells(values)]
+    cells = _cells(words, _MODULE_LABELS, texts, good=good)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>\n'
 
 
