@@ -1,5 +1,6 @@
 """Real downstreams attest what they hold, and the API, lists and pages of `serve` show it."""
 
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -169,3 +170,14 @@ def test_the_page_of_all_mirrors_has_a_row_for_each(three: list[Attesting]) -> N
     assert holders.startswith("2/3 half within ")
     assert "No mirror" in parse(one.get("/mirrors?column=99&start=99")).text
     assert three[0].get("/").count(">Mirrors<") == 1
+
+
+def test_metrics_have_the_lag_of_each_mirror(three: list[Attesting]) -> None:
+    one = three[0]
+    text = one.get("/metrics")
+    for host, offered in zip(HOSTS, (1, 1, 0), strict=True):
+        labels = f'{{mirror="{host}",module="{one.up.name}"}}'
+        (lag,) = re.findall(re.escape(f"huai_mirror_lag_seconds{labels} ") + r"([\d.]+)", text)
+        assert (float(lag) > 0) == (host == HOSTS[1])
+        assert f"huai_mirror_offered{labels} {offered}.0" in text
+    assert "huai_probe_trusted{" not in text

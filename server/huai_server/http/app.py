@@ -98,7 +98,7 @@ class Application:
         self.api.include_router(tree_api.router(access, browser))
         self.api.include_router(pages.router(access, browser, now, self.api.openapi))
         sources = metrics.Sources(self._traffic, self.git, self.connections)
-        self.api.include_router(metrics.router(heads, facts, sources, access))
+        self.api.include_router(metrics.router(heads, facts, known_mirrors, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _answer_expected)
         self.api.add_exception_handler(HTTPException, _answer_framework)

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
@@ -19,7 +20,9 @@ from huai_server.http.api import Heads
 from huai_server.http.asgi.connections import ConnectionLimit
 from huai_server.http.git.app import GitApp
 from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
+from huai_server.mirrors.states import MirrorState
 from huai_server.store.repository import Head
 
 
@@ -43,6 +46,7 @@ class ModuleNumbers(NamedTuple):
     """Files without a digest yet; None without late digests."""
     fallback_clients: int | None = None
     """Clients of the fallback's daemon; None if unknown."""
+    mirrors: tuple[MirrorState, ...] = ()
 
 
 _OF_HEADS: tuple[tuple[str, str, Callable[[Head], int | None]], ...] = (
@@ -81,6 +85,27 @@ _OF_MODULES: tuple[tuple[str, str, Callable[[ModuleNumbers], int | None]], ...] 
 )
 
 
+_OF_MIRRORS: tuple[tuple[str, str, Callable[[MirrorState], int | None]], ...] = (
+    ("mirror_lag_seconds", "For how long a newer commit has existed.", lambda one: one.lag),
+    ("mirror_offered", "1: clients are sent to the mirror.", lambda one: one.offered),
+    (
+        "mirror_attestation_timestamp_seconds",
+        "When the mirror last attested what it holds.",
+        lambda one: one.attestation.time,
+    ),
+    (
+        "probe_trusted",
+        "0: the last probe found files missing, or other content than the mirror attests.",
+        lambda one: one.probe.trusted if one.probe else None,
+    ),
+    (
+        "probe_timestamp_seconds",
+        "When the mirror was last probed.",
+        lambda one: one.probe.time if one.probe else None,
+    ),
+)
+
+
 class ServerCollector(Collector):
     """A collector of the numbers of one moment."""
 
@@ -98,7 +123,20 @@ class ServerCollector(Collector):
         for name, meaning, of_head in _OF_HEADS:
             values = {each: of_head(head) for each, head in heads.items()}
             yield _gauge(f"huai_module_{name}", meaning, "module", values)
+        for name, meaning, of_mirror in _OF_MIRRORS:
+            yield self._of_mirrors(f"huai_{name}", meaning, of_mirror)
         yield from self._of_traffic()
+
+    def _of_mirrors(
+        self, name: str, meaning: str, of_mirror: Callable[[MirrorState], int | None]
+    ) -> Metric:
+        family = GaugeMetricFamily(name, meaning, labels=["module", "mirror"])
+        for module, numbers in self._modules.items():
+            for mirror in numbers.mirrors:
+                number = of_mirror(mirror)
+                if number is not None:
+                    family.add_metric([module, mirror.mirror], number)
+        return family
 
     def _of_traffic(self) -> Iterator[Metric]:
         traffic, git, connections = self._sources
@@ -138,7 +176,13 @@ def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> 
     return family
 
 
-def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -> APIRouter:
+def router(
+    heads: Heads,
+    facts: ModuleFacts,
+    known_mirrors: KnownMirrors,
+    sources: Sources,
+    access: Access,
+) -> APIRouter:
     """Return the route."""
     routes = APIRouter(tags=["health"])
 
@@ -146,8 +190,8 @@ def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus: as its text, or as OpenMetrics."""
         modules = {
-            name: await _read_numbers(heads, facts, name)
-            for name in sorted(access.modules(request.scope, "metrics"))
+            name: await _read_numbers(heads, facts, known_mirrors, name, repository)
+            for name, repository in sorted(access.modules(request.scope, "metrics").items())
         }
         registry = CollectorRegistry()
         registry.register(ServerCollector(sources, modules))
@@ -163,11 +207,14 @@ def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -
 _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 
-async def _read_numbers(heads: Heads, facts: ModuleFacts, name: str) -> ModuleNumbers:
+async def _read_numbers(
+    heads: Heads, facts: ModuleFacts, known_mirrors: KnownMirrors, name: str, repository: Path
+) -> ModuleNumbers:
     damaged, clients = heads.damaged(name), facts.fallback_clients(name)
     try:
         head = await heads.read(name)
+        mirrors = await known_mirrors.states(name, repository)
     except HuaiError:
         return ModuleNumbers(None, readable=False, damaged=damaged, fallback_clients=clients)
     undigested = await facts.undigested(name) if head else None
-    return ModuleNumbers(head, True, damaged, undigested, clients)  # noqa: FBT003
+    return ModuleNumbers(head, True, damaged, undigested, clients, mirrors)  # noqa: FBT003
