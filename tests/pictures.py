@@ -132,7 +132,7 @@ def lag_rows(random: Random, now: int) -> Iterator[tuple[int, int]]:
         yield at, random.choice((0, 0, 30, 500, 4000, 40_000, 100_000 if number < 20 else 900))
 
 
-def take(
+def save_picture(
     browser: Chrome, url: str, place: Path, width: int, scheme: str, height: int = HEIGHT_MAX
 ) -> None:
     """Save a picture of a page, at most so high."""
@@ -140,8 +140,8 @@ def take(
     set_size(browser, width)
     browser.get(url)
     time.sleep(0.5)  # events come, and what they change flashes
-    whole = int(browser.execute_script("return document.documentElement.scrollHeight"))
-    set_size(browser, width, min(whole, height))
+    page_height = int(browser.execute_script("return document.documentElement.scrollHeight"))
+    set_size(browser, width, min(page_height, height))
     place.parent.mkdir(parents=True, exist_ok=True)
     browser.save_screenshot(str(place))
 
@@ -149,14 +149,14 @@ def take(
 def take_all(browser: Chrome, url: str) -> None:
     for page, path in PAGES.items():
         place = TOP / "build/pictures" / f"{page}.png"
-        take(browser, url + path, place, 1280, "light")
+        save_picture(browser, url + path, place, 1280, "light")
         if page in DOCUMENTED:
             place = TOP / "docs/pictures" / f"{page}.png"
-            take(browser, url + path, place, 1000, "light", DOCUMENTED_HEIGHT)
+            save_picture(browser, url + path, place, 1000, "light", DOCUMENTED_HEIGHT)
         joined = "&" if "?" in path else "?"
         for width, scheme, language in ((390, "dark", "zh"), (768, "dark", "en")):
             place = TOP / "build/pictures" / f"{page}-{width}-{scheme}-{language}.png"
-            take(browser, f"{url}{path}{joined}lang={language}", place, width, scheme)
+            save_picture(browser, f"{url}{path}{joined}lang={language}", place, width, scheme)
 
 
 def main() -> None:

@@ -112,6 +112,16 @@ def filtered(place: Site, _: Path) -> Iterator[Lines]:
     yield from run(down, "sync", "why repo/a.rpm")
 
 
+def notified(down: Downstream) -> Iterator[Lines]:
+    """A message that cannot be delivered, to recipients of all kinds."""
+    file = down.root / "client.toml"
+    text = file.read_text()
+    notify = "mail = {to = 'a@x.example', port = 9}, web = {url = 'http://127.0.0.1:9'}"
+    file.write_text(f"notify = {{{notify}, command = '/bin/false'}}\n{text}")
+    yield from run(down, "notify", codes=[10])
+    file.write_text(text)
+
+
 def refusals(place: Site, _: Path) -> Iterator[Lines]:
     """Errors of all sorts."""
     down = place.downstream(grown(place))
@@ -119,6 +129,7 @@ def refusals(place: Site, _: Path) -> Iterator[Lines]:
     yield parse(down.run("sync", "--json"), [1])
     yield from run(down, "sync --no-such-option", codes=[1])
     yield from run(down, "completion bash")
+    yield from notified(down)
     down.configure(dest=str(down.dest / "missing"))
     yield parse(ended(down.spawn("sync", "--all", "--json")), [52])
 

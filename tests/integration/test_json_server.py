@@ -79,6 +79,17 @@ def scrubbed(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "scrub", NAME)
 
 
+def notified(root: Path) -> Lines:
+    """A message that cannot be delivered, to recipients of all kinds."""
+    file = root / "server.toml"
+    text = file.read_text()
+    notify = "mail = {to = 'a@x.example', port = 9}, web = {url = 'http://127.0.0.1:9'}"
+    file.write_text(f"notify = {{{notify}, command = '/bin/false'}}\n{text}")
+    lines = run(root, "notify", code=10)
+    file.write_text(text)
+    return lines
+
+
 def probed(root: Path) -> Lines:
     """A mirror that attests the newest commit, and cannot be reached."""
     head = Repository(module_places(root, NAME).repository).head()
@@ -166,7 +177,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield run(root, "key", "revoke", keys[1]["key"])
     yield run(root, "commit", NAME)
     yield from cosigned(root, tree)
-    yield probed(root)
+    yield [*notified(root), *probed(root)]
     (token,) = run(root, "token", "new", NAME, "--expires", "1d")
     yield [token]
     yield run(root, "token", "list")

@@ -95,6 +95,17 @@ def test_one_mail_for_a_streak_and_one_at_its_end(down: Downstream, up: Upstream
     assert streak(down) == Streak()
 
 
+def test_a_test_message_goes_to_all_and_says_who_did_not_get_it(down: Downstream) -> None:
+    assert down.run("notify").code == 40
+    with mail_server() as server:
+        notify(down.root / "client.toml", mail=mail(server), command="/bin/false")
+        ended = down.run("notify")
+    assert ended.code == 10
+    assert ended.out.splitlines()[0] == "notify.mail: delivered"
+    assert ended.out.splitlines()[1].startswith("notify.command: ")
+    assert server.subjects == [f"test message of huai-client on {socket.gethostname()}"]
+
+
 def test_a_failure_that_passes_is_not_reported(down: Downstream) -> None:
     with mail_server() as server:
         notify(down.root / "client.toml", after=2, mail=mail(server))

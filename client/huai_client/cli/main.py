@@ -17,6 +17,7 @@ COMMANDS = (
     "doctor",
     "log",
     "modules",
+    "notify",
     "plan",
     "remove",
     "status",

@@ -25,7 +25,8 @@ class Subject(NamedTuple):
     """`huai-client` or `huai-server`."""
     host: str
     module: str
-    work: Literal["sync", "commit", "scrub", "publish", "signature"]
+    work: Literal["sync", "commit", "scrub", "publish", "signature", "test"]
+    """`test` for a test message, which names no module."""
     facts: tuple[tuple[str, str], ...] = ()
     advice: str = ""
     """A sentence with the commands that show more."""
@@ -51,13 +52,17 @@ class Notification(NamedTuple):
 
     @property
     def event(self) -> str:
-        """`failed` or `recovered`."""
+        """`failed`, `recovered` or `test`."""
+        if self.about.work == "test":
+            return "test"
         return "failed" if self.failure else "recovered"
 
     @property
     def title(self) -> str:
         """The subject, in one line."""
         about = self.about
+        if self.event == "test":
+            return one_line(f"test message of {about.program} on {about.host}")
         verb = self._verbs[0 if self.failure else 1]
         return one_line(f"{about.module}: {about.work} {verb} on {about.host}")
 
@@ -69,6 +74,8 @@ class Notification(NamedTuple):
     def text(self) -> str:
         """The text for people."""
         about = self.about
+        if self.event == "test":
+            return f"{self.title}.\n\nFailures will be reported like this.\n"
         lines = [f"{self.title}.", ""]
         fields = [("module", about.module), ("host", about.host), *about.facts]
         fields += [("failed runs", f"{self.runs:,}"), ("since", moment(self.since))]

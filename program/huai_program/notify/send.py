@@ -47,7 +47,7 @@ def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
     """Send by all ways of `notify` at the same time; return failures by key of `[notify]`."""
     reasons: dict[str, str] = {}
     threads = []
-    for key, way in _ways(notify):
+    for key, way in ways(notify):
         reasons[key] = f"it took longer than {notify.timeout} s"
         work = partial(_send_by, reasons, key, way, notification)
         threads.append(threading.Thread(target=work, daemon=True, name=f"notify-{key}"))
@@ -65,7 +65,8 @@ def _send_by(reasons: dict[str, str], key: str, way: Way, notification: Notifica
         reasons[key] = f"{type(error).__name__}: {error}"
 
 
-def _ways(notify: Notify) -> Iterator[tuple[str, Way]]:
+def ways(notify: Notify) -> Iterator[tuple[str, Way]]:
+    """Yield each way of `[notify]` by its key."""
     if notify.mail:
         from huai_program.notify.mail import send_mail
 

@@ -23,6 +23,7 @@ COMMANDS = (
     "fallback",
     "key",
     "maintain",
+    "notify",
     "probe",
     "publish",
     "relay",
