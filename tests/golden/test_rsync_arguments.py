@@ -5,9 +5,10 @@ import pytest
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync.arguments import Basis, Sides, arguments, most, names
 from huai_client.transfer.urls import ContentUrl
-from huai_schema.entries import File
+from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import rel_path
 from tests.conftest import Golden
+from tests.support.schema import trees
 
 FULL = TransferOptions(bwlimit=1000, extra=("-e", "ssh -p 22"), program="/opt/rsync")
 
@@ -75,5 +76,42 @@ def test_what_a_daemon_refuses_is_left_out(
 def test_names_end_with_nul_and_begin_like_nothing_else() -> None:
     files = [File(rel_path(path), 0, 0) for path in (b"-e", b"#a\nb", b"c/d ")]
     top, below = (ContentUrl.parse(url) for url in ("rsync://h/m", "rsync://h/m/x/./y"))
-    assert names(files, top) == b"./-e\0./#a\nb\0./c/d \0"
-    assert names(files[:1], below) == b"x/y/./-e\0"
+    assert names(files, top) == (b"./-e\0./#a\nb\0./c/d \0", 0)
+    assert names(files[:1], below) == (b"x/y/./-e\0", 0)
+    assert names([], top) == (b"", 0)
+
+
+def test_a_directory_is_named_if_all_its_files_are_requested(subtests: pytest.Subtests) -> None:
+    top, below = (ContentUrl.parse(url) for url in ("rsync://h/m", "rsync://h/m/x"))
+    two, three = trees.files(b"two", 2), trees.files(b"d/three", 3)
+    link = three[1]._replace(path=rel_path(b"d/three/g"), link=three[1].path)
+    symlink = Symlink(rel_path(b"two/symlink"), b"f000000", 0)
+    flat = trees.snapshot(trees.tree_of(*trees.files(b"", 1100)))
+    places = [Directory(rel_path(path), 0) for path in (b"two", b"d", b"d/three")]
+    nested = trees.tree_of(Directory(rel_path(b"two/empty"), 0))
+    cases: list[tuple[str, trees.Tree, list[File], bytes]] = [
+        ("all files", {}, [*two, *three], b"./two/\0./d/three/\0"),
+        ("not all", {}, [*two, *three[1:]], b"./two/\0./d/three/f000001\0./d/three/f000002\0"),
+        ("one", {}, two[:1], b"./two/f000000\0"),
+        ("a symlink", trees.tree_of(symlink), two, b"./two/\0"),
+        (
+            "a hardlink",
+            trees.tree_of(link),
+            three,
+            b"./d/three/f000000\0./d/three/f000001\0./d/three/f000002\0",
+        ),
+        ("a subdirectory", nested, two, b"./two/f000000\0./two/f000001\0"),
+        (
+            "not together",
+            {},
+            [two[0], three[0], two[1]],
+            b"./two/f000000\0./d/three/f000000\0./two/f000001\0",
+        ),
+        ("not listed", {}, trees.files(b"new", 2), b"./new/f000000\0./new/f000001\0"),
+    ]
+    for case, additions, files, expected in cases:
+        snapshot = trees.snapshot(trees.tree_of(*places, *two, *three) | additions)
+        with subtests.test(case=case):
+            assert names(files, top, snapshot) == (expected, expected.count(b"/\0"))
+    assert names(trees.files(b"", 1100), top, flat) == (b"./\0", 1)
+    assert names(trees.files(b"", 1100), below, flat) == (b"x/./\0", 1)

@@ -14,6 +14,7 @@ from huai_client.transfer.batch import Batch
 from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import (
     DroppedError,
+    NotWholeError,
     OptionRefusedError,
     SlowerError,
     TransferError,
@@ -73,6 +74,8 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
         refused |= {failure.option}
         hosts.refuse_options(service, refused)
         failure = _run_rsync(shared, batch, url, stream, refused)
+    if isinstance(failure, NotWholeError):
+        failure = _run_rsync(shared, batch, url, stream, refused)
     if isinstance(failure, DroppedError):
         # Perhaps because of an option: the next attempt leaves out one more.
         rest = [option for option in command.OPTIONAL if option not in refused]
@@ -95,13 +98,13 @@ def _run_rsync(
         if processes.late or left:
             run.stop()  # it keeps its part of the file in flight
 
-    incoming = shared.staging.incoming
     left: list[SlowerError] = []
     pace = Pace(shared.sources, url, sum(sizes(batch.open)), shared.options.timeout)
     with shared.admission.admit(url, processes.pause) as grant:
         processes.check_time()
-        number = incoming.begin(batch.open)
-        process = _start(shared, batch, url, number, (grant, refused))
+        number = shared.staging.incoming.begin(batch.open)
+        names = _names(shared, batch, url)
+        process = _start(shared, batch, url, number, (names.text, grant, refused))
         began = time.monotonic()
         with processes.running(process) as run:
             code = run.wait(on_data)
@@ -114,12 +117,10 @@ def _run_rsync(
     failure = classify_exit(code, run.output, url, proxy)
     if left and isinstance(failure, TransferError):
         failure = left[0]
-    _verify(shared, batch, number, run, failure)
-    for path in run.output.denied_of(paths(batch.open)):
-        shared.refusals[path] = NOT_READABLE
-    if batch.open or failure:  # else the folder holds verified files only
-        still_open = {file.path: file for file in batch.open}
-        incoming.salvage(number, still_open)
+    _settle(shared, batch, number, run, failure)
+    if names.directories and _may_arrive_by_name(shared, batch, run, failure):
+        failure = NotWholeError(f"{url}: a directory did not arrive as a whole", hint=_RETRY_HINT)
+        return failure if batch.open else None
     if failure is None:
         return None
     processes.check_time()  # at the deadline it was stopped here, and is not to blame
@@ -128,14 +129,31 @@ def _run_rsync(
     return failure
 
 
+def _settle(
+    shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
+) -> None:
+    """Accept the arrived files of `batch`, and leave only verified files in the run's folder."""
+    requested = len(batch.open)
+    _verify(shared, batch, number, run, failure)
+    for path in run.output.denied_of(paths(batch.open)):
+        shared.refusals[path] = NOT_READABLE
+    if batch.open or failure or run.output.files > requested:
+        still_open = {file.path: file for file in batch.open}
+        shared.staging.incoming.salvage(number, still_open)
+
+
 def _start(
-    shared: Shared, batch: Batch, url: ContentUrl, number: int, terms: tuple[Grant, frozenset[str]]
+    shared: Shared,
+    batch: Batch,
+    url: ContentUrl,
+    number: int,
+    terms: tuple[bytes, Grant, frozenset[str]],
 ) -> RsyncProcess:
     """Start rsync in the folder of run `number` in the staging area.
 
-    `terms`: its share of the limits, and the options that the daemon refuses.
+    `terms`: the names, its share of the limits, and the options that the daemon refuses.
     """
-    grant, refused = terms
+    names, grant, refused = terms
     staging, options = shared.staging, shared.options
     with staging.incoming.opened(number) as folder:
         # rsync follows symlinks of the local tree on the path to its basis.
@@ -146,12 +164,34 @@ def _start(
         confined = domain(url, options.program, options.extra, tree, folder)
         return RsyncProcess(
             command.arguments(options, url, basis, grant.bwlimit, largest, sides),
-            names=command.names(batch.open, url),
+            names=names,
             folder=folder,
             locks=(shared.lock, *grant.slots),
             stall=StallDetector(options.timeout),
             bounds=Bounds(largest, total, confined, url.own),
         )
+
+
+def _names(shared: Shared, batch: Batch, url: ContentUrl) -> command.Names:
+    """Return the names of the open files, and of whole directories if that is possible."""
+    options = shared.options
+    trusts = command.trusts_sender(require_rsync(options.program))
+    by_name = shared.by_name or batch.by_name or not trusts
+    return command.names(batch.open, url, None if by_name else options.snapshot)
+
+
+def _may_arrive_by_name(
+    shared: Shared, batch: Batch, run: RsyncProcess, failure: HuaiError | None
+) -> bool:
+    """Return True if files that were requested with their directory have to be requested by name.
+
+    A directory may be unreadable though its files are not.  One may hold far more than the metadata
+    list: then no other directory is requested as a whole either.
+    """
+    is_missing = any(verdict is Arrival.MISSING for _, verdict in batch.verdicts)
+    batch.by_name = run.output.too_much or (failure is None and is_missing)
+    shared.by_name |= run.output.too_much
+    return batch.by_name
 
 
 def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:

@@ -30,11 +30,14 @@ class Batch:
 
     open: Sequence[File]
     verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
+    by_name: bool = False
+    """True if no directory may be requested as a whole, as not all of its files arrived so."""
 
     def halves(self) -> "list[Batch]":
         """Return the open files as two batches."""
         middle = len(self.open) // 2
-        return [Batch(self.open[:middle]), Batch(self.open[middle:])]
+        parts = self.open[:middle], self.open[middle:]
+        return [Batch(part, by_name=self.by_name) for part in parts]
 
 
 def batches(

@@ -125,7 +125,8 @@ class UpstreamContent:
             files = joined(without(files, volatile), within(files, volatile))
         staging.prune(files)
         staging.recover(files)
-        options = replace(self._options, volatile=volatile)
+        snapshot = prepared.commit.snapshot
+        options = replace(self._options, volatile=volatile, snapshot=snapshot)
         until = (synced + _CLOCK_STEP) * 10**9
         policy = ReusePolicy(until, self._hardlink, options.deadline)
         with LocalContent(tree, staging, policy) as local:

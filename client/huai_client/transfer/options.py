@@ -10,6 +10,7 @@ from huai_client.run.options import NEVER, Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import batch
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 
 _FORBIDDEN = ("--del", "--max-delete", "--remove-", "--backup", "--inplace", "--append", "--daemon")
@@ -85,6 +86,8 @@ class TransferOptions:
     """Files that may have changed since the metadata were made."""
     http_headers: Path | None = None
     """A file with headers for the administrator's own URLs of HTTP."""
+    snapshot: Snapshot | None = None
+    """The metadata of the commit: rsync may request whole directories; None: by file only."""
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for HTTPS."""
     reach: Reach | None = None

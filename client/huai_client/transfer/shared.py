@@ -50,6 +50,8 @@ class Shared:
     admission: Admission = field(init=False)
     refusals: dict[RelPath, str] = field(default_factory=dict)
     """The reasons why files were not served, by path; another URL may have them."""
+    by_name: bool = False
+    """True if directories hold far more than the metadata list: only files are requested."""
     newer: dict[RelPath, File] = field(default_factory=dict)
     """Volatile files that differ from the metadata, as they arrived."""
 

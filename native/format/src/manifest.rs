@@ -28,6 +28,13 @@ pub struct Listing {
     pub digests: Shared,
 }
 
+impl Listing {
+    /// Return the number of its files.
+    pub fn files(&self) -> usize {
+        count_files(&self.leaves)
+    }
+}
+
 /// One directory inside a manifest.
 #[derive(Debug, Clone, Default)]
 pub struct ManifestBlock {

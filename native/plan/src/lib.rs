@@ -17,3 +17,5 @@ pub mod filter;
 pub mod order;
 
 pub mod selection;
+
+pub mod requests;

@@ -1077,6 +1077,15 @@ def write_back(folder: int) -> None:
     An error is an `OSError`, and is reported to every other handle too.
     """
 
+def request_names(
+    files: Iterable[_File], start: bytes, commit: tuple[_Reader, bytes, int] | None
+) -> tuple[bytes, int]:
+    """Return the names by which rsync requests `files`, each after `start` and ended by NUL.
+
+    With the snapshot of `commit`, a directory of which all files are requested, and which has no
+    subdirectory, is named instead of its files.  Also returns the number of such directories.
+    """
+
 def verify_arrived(
     folder: bytes,
     files: Iterable[_File],

@@ -100,6 +100,8 @@ mod _native {
     #[pymodule_export]
     use crate::stage::copy::{copy_files, copy_twins};
     #[pymodule_export]
+    use crate::stage::requests::request_names;
+    #[pymodule_export]
     use crate::stage::verify::{may_compare, verify_arrived, write_back};
     #[pymodule_export]
     use crate::sys::pace::Pace;

@@ -3,4 +3,5 @@
 pub(crate) mod arrived;
 pub(crate) mod bundle;
 pub(crate) mod copy;
+pub(crate) mod requests;
 pub(crate) mod verify;

@@ -1,0 +1,28 @@
+//! Naming files in requests to rsync.
+
+use huai_format::lookup::Lookup;
+use huai_plan::requests::RequestNames;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::candidates::table_rows::TableRows;
+use crate::packs::lent::snapshot;
+use crate::sys::errors::refuse;
+use crate::sys::wait::wait;
+
+/// The names of files, and the number of directories that are requested as a whole.
+#[pyfunction]
+#[pyo3(signature = (files, start, commit))]
+pub(crate) fn request_names<'py>(
+    py: Python<'py>,
+    files: TableRows,
+    start: &[u8],
+    commit: Option<(Py<PyAny>, Vec<u8>, u64)>,
+) -> PyResult<(Bound<'py, PyBytes>, usize)> {
+    let lookup = commit
+        .map(|(reader, tree, limit)| PyResult::Ok(Lookup::new(snapshot(reader, &tree)?, limit)));
+    let lookup = lookup.transpose()?;
+    let paths: Vec<&[u8]> = files.paths().collect();
+    let request = wait(py, |_| RequestNames::of(&paths, start, lookup))?.map_err(refuse)?;
+    Ok((PyBytes::new(py, &request.names), request.directories))
+}
