@@ -109,10 +109,7 @@ impl Attributes {
             Of::Inode(handle) => change::set_mode_by_path(handle, mode),
             Of::Open(file) => change::set_mode(file, mode),
             Of::Own(directory, name) => change::set_mode_at(directory, name, mode),
-            Of::Name(directory, name) => {
-                let inode = call::open_inode(directory, name)?;
-                change::set_mode_by_path(inode.as_fd(), mode)
-            }
+            Of::Name(directory, name) => set_mode_of_name(directory, name, status, mode),
         }
     }
 
@@ -152,10 +149,72 @@ impl Attributes {
     }
 }
 
+/// Set the mode of the entry `name`, which had this `status`, never of the target of a symlink.
+///
+/// A file is opened: the path of its inode through `/proc` costs more.
+fn set_mode_of_name(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    status: &Status,
+    mode: u32,
+) -> Outcome<()> {
+    if status.kind == FileType::RegularFile {
+        if let Ok(file) = call::open_file_at(directory, name) {
+            return change::set_mode(file.as_fd(), mode);
+        }
+    }
+    // The owner of a file may not be permitted to read it.
+    let inode = call::open_inode(directory, name)?;
+    change::set_mode_by_path(inode.as_fd(), mode)
+}
+
 /// Convert nanoseconds since the epoch to a time of the kernel.
 pub fn time_of(nanoseconds: i64) -> Time {
     Time {
         seconds: nanoseconds.div_euclid(SECOND),
         nanoseconds: fit(nanoseconds.rem_euclid(SECOND)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn the_mode_of_a_name_is_set() {
+        let folder = Folder::new();
+        folder.write("file", b"content");
+        folder.make_directory("directory");
+        let top = call::open_root(folder.path()).unwrap();
+        for name in [b"file".as_slice(), b"directory"] {
+            for mode in [0o640, 0, 0o4711, 0o200, 0o755] {
+                let status = call::status_at(top.as_fd(), name).unwrap();
+                let attributes = Attributes {
+                    user: None,
+                    group: None,
+                    mode: Mode::Exact(mode),
+                    mtime: 0,
+                };
+                attributes
+                    .set_mode(Of::Name(top.as_fd(), name), &status, false)
+                    .unwrap();
+                let status = call::status_at(top.as_fd(), name).unwrap();
+                assert_eq!(status.mode, mode);
+            }
+        }
+    }
+
+    #[test]
+    fn a_symlink_in_the_place_of_a_file_is_not_followed() {
+        let folder = Folder::new();
+        folder.write("file", b"content");
+        let top = call::open_root(folder.path()).unwrap();
+        let status = call::status_at(top.as_fd(), "file").unwrap();
+        change::make_symlink(top.as_fd(), b"symlink", b"file").unwrap();
+        // The errno is the file system's: no symlink has a mode.
+        _ = set_mode_of_name(top.as_fd(), b"symlink", &status, 0o600);
+        let after = call::status_at(top.as_fd(), "file").unwrap();
+        assert_eq!(after.mode, status.mode);
     }
 }
