@@ -233,6 +233,9 @@ def _needed_bytes(
     # Files that take over an existing inode need no space.
     free = {path for path, reuse in reuses if reuse.most_links}
     smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
+    if not free and max(sizes(files), default=0) < smallest:
+        yield from sizes(files)  # without a look at each path
+        return
     for path, size in zip(paths(files), sizes(files), strict=True):
         older = tree.stat(path) if size >= smallest else None
         if path in free:

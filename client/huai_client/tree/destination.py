@@ -7,6 +7,7 @@ itself may not.  A missing DEST is not created: it is more often an unmounted di
 import os
 import stat
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -125,6 +126,8 @@ class NoSpaceError(HuaiError):
         self.inodes_short = inodes_short
 
 
+_STEP = 10_000
+"""Sizes that are held at a time."""
 DIRECTORY_BYTES = 4096
 """The size of a new directory on most file systems."""
 
@@ -132,9 +135,10 @@ DIRECTORY_BYTES = 4096
 def check_space(dest: Path, sizes: Iterable[int]) -> None:
     """Raise `NoSpaceError` unless DEST has room and inodes for new entries of these sizes."""
     needed = count = 0
-    for size in sizes:
-        needed += size
-        count += 1
+    rest = iter(sizes)
+    while step := [*islice(rest, _STEP)]:
+        needed += sum(step)
+        count += len(step)
     with at(RelPath(os.fsencode(dest))):
         free = os.statvfs(dest)
     room = free.f_bavail * free.f_frsize
