@@ -100,13 +100,13 @@ impl Glob {
 
     /// Return true if all of `text` matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        // Most texts differ in the first or the last byte, which costs no call.
-        let may_begin = self.head.is_empty() || self.head.first() == text.first();
-        let may_end = self.tail.is_empty() || self.tail.last() == text.last();
-        may_begin
-            && may_end
-            && text.starts_with(&self.head)
-            && text.ends_with(&self.tail)
+        // Most texts differ in the first or the last byte.  Neither they nor an empty part cost a call.
+        let first = self.head.first();
+        let last = self.tail.last();
+        (first.is_none() || first == text.first())
+            && (last.is_none() || last == text.last())
+            && (first.is_none() || text.starts_with(&self.head))
+            && (last.is_none() || text.ends_with(&self.tail))
             && fits(&self.tokens, text)
     }
 }
