@@ -37,6 +37,21 @@ def test_everything_comes_from_one_server(tmp_path: Path) -> None:
         assert_equal(up, down)
 
 
+def test_the_server_of_the_metadata_states_that_it_has_the_content(tmp_path: Path) -> None:
+    with site(tmp_path / "site") as place:
+        up = mirror(place)
+        up.change(content_urls=(), serve_content=True)
+        up.commit()
+        down = place.synced_downstream(up)
+        assert_equal(up, down)
+        up.change(content_urls=(), serve_content="large")
+        up.put(b"d/new", b"new")
+        up.commit()
+        result = down.sync()
+        assert result.code == 40
+        assert "names no content URL" in result.err
+
+
 def test_a_file_that_is_not_as_committed_waits_for_the_next_commit(tmp_path: Path) -> None:
     with site(tmp_path / "site") as place:
         up = mirror(place)

@@ -6,20 +6,15 @@ file, only costs a transfer.
 """
 
 import os
-import re
 from collections.abc import Callable
-from contextlib import suppress
 
-from huai_client.metadata.curl.head import RedirectionError, redirect_target
+from huai_client.metadata.content_link import content_url
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
 from huai_client.metadata.static_fetch import Files
 from huai_client.run.options import Deadline
 from huai_native._native import BlockIndex
-from huai_schema.codec.web_folder import CONTENT_RELATION
 from huai_schema.errors import FormatError
-
-_LINK = re.compile(rf'<([^<>]*)>; rel="{CONTENT_RELATION}"')
 
 
 class BlockIndices:
@@ -68,14 +63,6 @@ class BlockIndices:
                 return response.read_all(limit + 1)
         except NotServedError:
             return None
-
-
-def content_url(index_url: str, link: str) -> str:
-    """Return the URL in the Link header of a block index; empty if missing or malformed."""
-    match = _LINK.search(link)
-    with suppress(RedirectionError):
-        return redirect_target(index_url, match[1]) if match else ""
-    return ""
 
 
 def _read(path: str, limit: int) -> bytes | None:

@@ -27,10 +27,17 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.sources import fastest, to_sample
-from huai_client.transfer.urls import ContentUrl, mirror_urls, own_urls, upstream_urls
+from huai_client.transfer.urls import (
+    ContentUrl,
+    mirror_urls,
+    own_urls,
+    stated_url,
+    upstream_urls,
+)
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import DIRECTORY_BYTES, NoSpaceError, bytes_on_disk, check_space
 from huai_program.durations import seconds
+from huai_program.urls import login_of
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -77,6 +84,8 @@ class UpstreamContent:
     def __init__(self, module: Module, upstream: Upstream) -> None:
         """Take the settings of `module`; `ContentUrlError` for a malformed content URL."""
         self._own_urls = own_urls(module.ranked_urls)
+        self._offered: dict[str, list[ContentUrl]] = {}
+        """By the id of a commit."""
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
         keeps_old = seconds(module.trash) > 0
@@ -168,7 +177,12 @@ class UpstreamContent:
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
         """Return the content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
-        return self._own_urls or upstream_urls(commit.content_urls)
+        if self._own_urls:
+            return self._own_urls
+        if commit.id not in self._offered:
+            timeout = self._options.timeout
+            self._offered[commit.id] = offered_urls(commit.content_urls, self._upstream, timeout)
+        return self._offered[commit.id]
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
         """Return the upstream's mirrors, if they may be used."""
@@ -207,6 +221,23 @@ class UpstreamContent:
         self._sample(mirrors, proved)
         mirrors = self._mirrors(prepared.commit)
         return [(part, where) for part, where in ((proved, urls + mirrors), (rest, urls)) if part]
+
+
+def offered_urls(
+    content_urls: Sequence[str], upstream: Upstream, timeout: float
+) -> list[ContentUrl]:
+    """Return the `content_urls` of a commit; if it names none, that of the metadata's server.
+
+    Raises `ContentUrlError` if none may be used.  `timeout` in seconds.
+    """
+    metadata_urls = [each.url for each in upstream.metadata.urls]
+    if not content_urls and not any(map(login_of, metadata_urls)):
+        from huai_client.metadata.content_link import find_content_url  # loads libcurl
+
+        text = find_content_url(upstream.metadata, timeout=timeout, deadline=upstream.deadline)
+        if url := stated_url(text, metadata_urls):
+            return [url]
+    return upstream_urls(content_urls)
 
 
 def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:

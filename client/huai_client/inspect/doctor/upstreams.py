@@ -17,10 +17,12 @@ from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from huai_client.metadata.source.fetch import describe_listing
+from huai_client.metadata.upstream import Upstream
 from huai_client.run.options import Deadline, TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
 from huai_client.transfer.attempt import refusal_of
+from huai_client.transfer.content import offered_urls
 from huai_client.transfer.errors import NoRangesError, UpstreamFullError, UpstreamRefusedError
 from huai_client.transfer.limits import StallDetector
 from huai_client.transfer.options import TransferOptions, without_secrets
@@ -28,7 +30,7 @@ from huai_client.transfer.rsync.arguments import has_shell
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_client.transfer.sources import fastest
-from huai_client.transfer.urls import ContentUrl, Transport, mirror_urls, own_urls, upstream_urls
+from huai_client.transfer.urls import ContentUrl, Transport, mirror_urls, own_urls
 from huai_client.tree.handles import closing
 from huai_program.humanize import format_span, human
 from huai_schema.errors import ExitCode, HuaiError
@@ -107,7 +109,8 @@ def content(mirror: Mirror) -> Iterator[Finding]:
                 f"the content URLs are those of the upstream, which cannot be reached: {reason}"
             )
             return
-        urls = upstream_urls(commit.content_urls)
+        upstream = Upstream.of(mirror, first_only=True, deadline=Deadline.after(_TIMEOUT))
+        urls = offered_urls(commit.content_urls, upstream, _TIMEOUT)
     yield from _one_is_enough([_reached(mirror, url, sample) for url in urls])
     if sample is not None and mirror.config.mirrors == "auto":
         for url in fastest(mirror_urls(sample.descriptor, urls), Hosts(mirror.root)):

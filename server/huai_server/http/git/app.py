@@ -106,10 +106,14 @@ class GitApp:
     ) -> None:
         check_method(scope["method"], *READ_METHODS)
         name = scope["path"].removeprefix(PREFIX).partition(".git/")[0]
-        is_linked = place.startswith(BLOCKS) and name in self._registry.served().contents
-        links = [content_link(name)] if is_linked else []
+        content = self._registry.served().contents.get(name)
+        is_head = place.endswith("/head")
+        is_linked = content is not None and (
+            place.startswith(BLOCKS) or (is_head and not content.large_only)
+        )
+        links = [content_link(name, place)] if is_linked else []
         sending = send_static(repository, place, scope["headers"], send, links)
-        if place.endswith("/head"):
+        if is_head:
             await sending
             return
         body = Body(inbox, b"", 0, self._settings.timeout)

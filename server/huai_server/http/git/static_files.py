@@ -29,9 +29,10 @@ def is_static(operation: str) -> bool:
     return _PLACE.fullmatch(operation) is not None
 
 
-def content_link(name: str) -> tuple[bytes, bytes]:
-    """Return the header of a block index that names the content of module `name`."""
-    return b"link", f'<../../../../content/{name}/>; rel="{CONTENT_RELATION}"'.encode()
+def content_link(name: str, place: str) -> tuple[bytes, bytes]:
+    """Return the header that names the content of module `name`, for the file at `place`."""
+    up = "../" * (2 + place.count("/"))
+    return b"link", f'<{up}content/{name}/>; rel="{CONTENT_RELATION}"'.encode()
 
 
 async def send_static(
@@ -51,7 +52,7 @@ async def send_static(
             await Responder(send, _TYPE, b"", [*FOREVER, *links]).file(handle)
             return
         etag = f'"{status.st_mtime_ns:x}-{status.st_ino:x}"'
-        caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode())]
+        caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode()), *links]
         condition = next((value for name, value in headers if name == b"if-none-match"), b"")
         if condition and names_weakly(condition.decode("latin-1"), etag):
             start = {"type": "http.response.start", "status": NOT_MODIFIED, "headers": caching}

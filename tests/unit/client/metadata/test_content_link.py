@@ -1,14 +1,15 @@
-"""The Link header of a block index."""
+"""The Link header of static files."""
 
-from huai_client.metadata.block_indices import content_url
+from huai_client.metadata.content_link import content_url
 from huai_server.http.git.static_files import content_link
 
 
-def test_a_link_is_relative_to_the_index() -> None:
-    name, link = content_link("m")
-    assert name == b"link"
-    index = "https://h.example/huai/git/m.git/blocks/ab/" + "ab" * 32
-    assert content_url(index, link.decode()) == "https://h.example/huai/content/m/"
+def test_a_link_is_relative_to_the_file() -> None:
+    for place in ("blocks/ab/" + "ab" * 32, "static/head"):
+        name, link = content_link("m", place)
+        assert name == b"link"
+        file = f"https://h.example/huai/git/m.git/{place}"
+        assert content_url(file, link.decode()) == "https://h.example/huai/content/m/"
 
 
 def test_other_links_name_no_content() -> None:
