@@ -1,17 +1,33 @@
-"""Removes unfinished files from the folder of a repository's packs.
+"""Writes packs into the folder of a repository, and removes unfinished ones.
 
-Both programs write packs there, under the lock of the module.  Rule: a file is renamed to `*.idx`
+Both programs write there, under the lock of the module.  Rule: a file is renamed to `*.idx`
 only when it and its pack are complete, because git opens every such file.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from huai_native._native import PackWriter
 
 TEMPORARY = "tmp_huai_"
 """The prefix of unfinished files; git, too, prunes files that begin with `tmp_`."""
 PACK, INDEX = ".pack", ".idx"
 REPLACED = ".replaced"
 """The suffix of the index of a replaced pack, which running readers may still use."""
+
+
+@contextmanager
+def opened_writer(folder: Path) -> Iterator[PackWriter]:
+    """Yield the writer of a pack; at the end of the block it is removed unless it was finished."""
+    name = TEMPORARY + os.urandom(8).hex()
+    writer = PackWriter(os.fsencode(folder), os.fsencode(name), threads=os.cpu_count() or 1)
+    try:
+        yield writer
+    finally:
+        with suppress(OSError):  # the next run removes it
+            writer.abort()
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -17,6 +17,7 @@ COMMIT_TIME_MAX = 1 << 37
 SERIAL_STEP = 1 << 32
 """The largest step between accepted serials: no honest upstream commits so often."""
 NUMBER_MAX = (1 << 63) - 1
+_AUTHOR = "huai <huai@localhost>"
 _TRAILER = re.compile(r"Huai-([A-Za-z-]+): (0|[1-9][0-9]{0,18})")
 _SUBJECT = re.compile(r"([^ \n]+) (?:0|[1-9][0-9]{0,18}): [^\n]+")
 _OBJECT = re.compile(
@@ -150,6 +151,15 @@ class CommitObject(NamedTuple):
             return CommitInfo.decode(self.message.decode())
         except UnicodeDecodeError:
             raise FormatError("the message is not UTF-8", "commit") from None
+
+
+def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> bytes:
+    """Return the content of a commit by huai; `tree` is an id, `parent` a hex id."""
+    lines = [f"tree {tree.hex()}"]
+    if parent is not None:
+        lines.append(f"parent {parent}")
+    lines += (f"{role} {_AUTHOR} {time} +0000" for role in ("author", "committer"))
+    return "\n".join((*lines, "", message)).encode()
 
 
 def decode_commit(data: bytes) -> CommitObject:

@@ -71,11 +71,8 @@ def _commit_listed(
     with making.writing() as writer:
         listed_tree = build_listed(making, root, (past, head.info.totals), lists, writer)
         is_foreign = bool(lists.paths) and listed_tree.unknown == lists.paths
-        if is_foreign:  # the lists of another tree
-            writer.abort()
-            top = None
-        else:
-            top = making.finish(listed_tree.tree, writer)
+        # The lists of another tree are not written.
+        top = None if is_foreign else making.finish(listed_tree.tree, writer)
     now = int(time.time())
     making.links.extend(listed_tree.pairs)
     written = WrittenTree(listed_tree.tree, top, listed_tree.totals, listed_tree.problems)

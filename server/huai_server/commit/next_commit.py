@@ -9,14 +9,13 @@ an unused pack; or the new commit without that record, and then lists are not en
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from huai_native._native import PackWriter
 from huai_program.listing_hashes import listing_hash
-from huai_program.packs import TEMPORARY
+from huai_program.packs import opened_writer
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
@@ -66,19 +65,9 @@ class NextCommit:
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()
         self._keys = keys
 
-    @contextmanager
-    def writing(self) -> Iterator[PackWriter]:
-        """Yield the writer of a pack, which is removed if something fails."""
-        writer = PackWriter(
-            os.fsencode(self.repository.pack_folder),
-            os.fsencode(TEMPORARY + os.urandom(8).hex()),
-            threads=os.cpu_count() or 1,
-        )
-        try:
-            yield writer
-        except BaseException:
-            writer.abort()
-            raise
+    def writing(self) -> AbstractContextManager[PackWriter]:
+        """Return the writer of a pack, as a context manager (`opened_writer`)."""
+        return opened_writer(self.repository.pack_folder)
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
         """Write the tree of a commit, and return its id once all objects are durable.
@@ -89,14 +78,11 @@ class NextCommit:
         root_files = {KEYS: self._keys.chain.encode()} if self._keys else {}
         top = write_root(self._descriptor(), tree, writer, root_files)
         if self.head and bytes.fromhex(self.head.tree) == top:
-            writer.abort()
             if self._expires_soon():
                 return top
             self.repository.drop_pending()  # the tree is again as committed
             return None
-        if self._pending and self._pending.tree == top:
-            writer.abort()  # the waiting commit's objects are durable
-        else:
+        if self._pending is None or self._pending.tree != top:  # else its objects are durable
             writer.finish()
         return top
 

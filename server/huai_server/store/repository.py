@@ -18,7 +18,7 @@ from huai_program.durable import replace_file, sync_folder
 from huai_program.packs import TEMPORARY, remove_unfinished
 from huai_program.refs import Refs
 from huai_program.shallow import read_shallow, write_shallow
-from huai_schema.codec.commits import CommitInfo, CommitObject, decode_commit
+from huai_schema.codec.commits import CommitInfo, CommitObject, decode_commit, encode_commit
 from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.codec.signing import Promise, cosign, join_commit, split_commit
@@ -55,7 +55,6 @@ _CONFIG = b"""\
 \thideRefs = refs/huai
 """
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
-_AUTHOR = "huai <huai@localhost>"
 
 
 DAMAGE_HINT = (
@@ -220,12 +219,9 @@ class Repository:
         """
         seconds = now or int(time.time())
         is_over = parent is not None and retention.is_full(self._length(parent))
-        lines = [f"tree {tree.hex()}"]
-        if parent and not is_over:
-            lines.append(f"parent {parent.commit}")
-        lines += (f"{role} {_AUTHOR} {seconds} +0000" for role in ("author", "committer"))
+        follows = parent.commit if parent and not is_over else None
         message = info.encode() + (seal.promise.encode() if seal else "")
-        data = "\n".join((*lines, "", message)).encode()
+        data = encode_commit(tree, follows, seconds, message)
         if seal:
             signatures = seal.cosign(data)
             data = cosign(data, signatures)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -38,15 +38,14 @@ from huai_native._native import (
     compare_file_lists,
     count_changes,
 )
-from huai_program.packs import TEMPORARY
-from huai_schema.codec.commits import CommitInfo, Counts, Totals
+from huai_program.packs import opened_writer
+from huai_schema.codec.commits import CommitInfo, Counts, Totals, encode_commit
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.errors import FormatError
 
 if TYPE_CHECKING:
     from huai_schema.git.objects import Kind
 
-_AUTHOR = "huai <huai@localhost>"
 _PROBE_SECONDS = 86_400
 """Age of a list from which a probe that was found by its name is no longer relied on."""
 _FRESH_SECONDS = 60
@@ -301,22 +300,12 @@ class SourceFetch:
         info = CommitInfo(name, serial + 1, tree.totals, counts, tree.skipped)
         with self._writing() as writer:
             top = write_root(descriptor, tree.id, writer)
-            lines = [f"tree {top.hex()}"]
-            lines += (f"{role} {_AUTHOR} {now} +0000" for role in ("author", "committer"))
-            commit = writer.write("commit", "\n".join((*lines, "", info.encode())).encode())
+            commit = writer.write("commit", encode_commit(top, None, now, info.encode()))
             self._finish(writer)
         return commit.hex()
 
-    @contextmanager
-    def _writing(self) -> Iterator[PackWriter]:
-        folder = self._path / "objects" / "pack"
-        name = TEMPORARY + os.urandom(8).hex()
-        writer = PackWriter(os.fsencode(folder), os.fsencode(name), threads=os.cpu_count() or 1)
-        try:
-            yield writer
-        finally:
-            with suppress(OSError):
-                writer.abort()
+    def _writing(self) -> AbstractContextManager[PackWriter]:
+        return opened_writer(self._path / "objects" / "pack")
 
 
 def _is_complete(file_list: Path) -> bool:

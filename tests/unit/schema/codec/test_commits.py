@@ -7,6 +7,7 @@ from huai_schema.codec.commits import (
     Counts,
     Totals,
     decode_commit,
+    encode_commit,
 )
 from huai_schema.errors import FormatError
 
@@ -58,7 +59,10 @@ def test_a_commit_as_git_writes_it() -> None:
     assert decode_commit(written()) == CommitObject(
         tree, parents=(), time=1_700_000_000, message=MESSAGE.encode()
     )
+    assert encode_commit(tree, None, 1_700_000_000, MESSAGE) == written()
     assert decode_commit(written()).info() == INFO
+    child = encode_commit(tree, "b" * 40, 1, MESSAGE)
+    assert decode_commit(child).parents == ("b" * 40,)
     parents = f"parent {'b' * 40}\nparent {'c' * 40}\n"
     assert decode_commit(written(headers=parents)).parents == ("b" * 40, "c" * 40)
     signed = written().replace(b"\n\n", b"\ngpgsig -----BEGIN\n abc\n -----END\n\n", 1)
