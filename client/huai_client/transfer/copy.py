@@ -6,6 +6,7 @@ symlink.
 
 import os
 from collections.abc import Sequence
+from enum import IntEnum
 
 from huai_client.diff.files import chosen, joined, paths, sizes
 from huai_client.staging import Arrival, Staging
@@ -20,15 +21,32 @@ from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 
 _KIBIBYTE = 1024
-_VERDICTS = (
-    *(Arrival.ARRIVED, Arrival.MISSING, Arrival.MISMATCH, Arrival.MISSING, Arrival.MISSING),
-    Arrival.ARRIVED,
-)
-"""Verdicts by the engine's numbers: 3 means not readable, 4 that the call ended before."""
-_DENIED = 3
-_FINISHED = 5
-"""The file arrived with all its attributes."""
-_ARRIVED = (0, _FINISHED)
+
+
+class EngineVerdict(IntEnum):
+    """The engine's verdict on a file that it copies or takes from a bundle."""
+
+    ARRIVED = 0
+    MISSING = 1
+    DIFFERENT = 2
+    DENIED = 3
+    """The file is not readable."""
+    UNREACHED = 4
+    """The call ended before, or the bundle leaves the file out."""
+    FINISHED = 5
+    """The file arrived with all its attributes."""
+    WRONG = 6
+    """The file has the right size and another digest."""
+
+
+ARRIVALS: dict[int, Arrival] = {
+    EngineVerdict.MISSING: Arrival.MISSING,
+    EngineVerdict.DIFFERENT: Arrival.MISMATCH,
+    EngineVerdict.DENIED: Arrival.MISSING,
+    EngineVerdict.WRONG: Arrival.MISMATCH,
+}
+"""The outcome for files that did not arrive, and were reached."""
+_ARRIVED = (EngineVerdict.ARRIVED, EngineVerdict.FINISHED)
 
 
 def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
@@ -88,10 +106,12 @@ def _copy_files(
 
 def take_over(staging: Staging, run: int, files: Sequence[File], verdicts: bytes) -> Sequence[File]:
     """Record the files that arrived as ready, and return them."""
-    if verdicts.count(_FINISHED) == len(files):
+    if verdicts.count(EngineVerdict.FINISHED) == len(files):
         staging.keep(run, files, finished=files)
         return files
-    finished = [position for position, verdict in enumerate(verdicts) if verdict == _FINISHED]
+    finished = [
+        position for position, verdict in enumerate(verdicts) if verdict == EngineVerdict.FINISHED
+    ]
     positions = [position for position, verdict in enumerate(verdicts) if verdict in _ARRIVED]
     arrived = chosen(files, positions)
     staging.keep(run, arrived, finished=chosen(files, finished))
@@ -110,11 +130,11 @@ def _conclude(
     batch.verdicts = []
     for position, verdict in rest:
         file = batch.open[position]
-        if verdict == _DENIED:
+        if verdict == EngineVerdict.DENIED:
             shared.refusals[file.path] = NOT_READABLE
         newer = incoming.accept_newer(file, run) if file.path in volatile else None
         if newer is None:
-            batch.verdicts.append((file, _VERDICTS[verdict]))
+            batch.verdicts.append((file, ARRIVALS.get(verdict, Arrival.MISSING)))
         else:
             shared.newer[file.path] = newer
             newer_files.append(file)

@@ -8,12 +8,12 @@ each file before it is written.
 import re
 import zlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from huai_client.diff.files import chosen, paths, sizes
-from huai_client.staging import Arrival
 from huai_client.state.hosts import Hosts
 from huai_client.transfer.batch import Batch
-from huai_client.transfer.copy import take_over
+from huai_client.transfer.copy import ARRIVALS, EngineVerdict, take_over
 from huai_client.transfer.errors import TransferError, UpstreamFullError, WrongContentError
 from huai_client.transfer.http.attempt import http_batch, run_requests
 from huai_client.transfer.http.job import Job, Sink
@@ -26,15 +26,15 @@ from huai_schema.errors import FormatError
 from huai_schema.limits import BUNDLE_PATHS, BUNDLE_REQUEST_BYTES, BUNDLED_BYTES
 from huai_schema.paths import RelPath
 
+if TYPE_CHECKING:
+    from huai_client.staging import Arrival
+
 _FEW = 2
 _HEAD_BYTES, _SPARE_BYTES = 13, 1 << 20
 """The head of each record; and more, as some files may have changed."""
 _ADDRESS = re.compile(r"/content/[^/]+/")
 _HEADERS = ("Content-Type: application/x-huai-paths", "Content-Encoding: gzip", "Expect:")
 _GZIP_WBITS, _LEVEL = 16 + zlib.MAX_WBITS, 1
-_DENIED, _UNREACHED, _WRONG = 3, 4, 6
-_VERDICTS = {1: Arrival.MISSING, 2: Arrival.MISMATCH, 3: Arrival.MISSING, 6: Arrival.MISMATCH}
-"""Verdicts by the engine's numbers, without those of files that arrived or are requested alone."""
 
 
 def _are_offered(url: ContentUrl, hosts: Hosts) -> bool:
@@ -58,11 +58,11 @@ def request_batch(
     failure, codes = _transfer(shared, files, url, stream)
     settled: list[tuple[File, Arrival]] = []
     for position, code in enumerate(codes):
-        if code in _VERDICTS:
-            settled.append((files[position], _VERDICTS[code]))
-        elif code == _UNREACHED:
+        if arrival := ARRIVALS.get(code):
+            settled.append((files[position], arrival))
+        elif code == EngineVerdict.UNREACHED:
             unbundled.append(files[position])
-        if code == _DENIED:
+        if code == EngineVerdict.DENIED:
             shared.refusals[files[position].path] = NOT_READABLE
     rest = Batch([*unbundled, *files[len(codes) :]])
     batch.open, batch.verdicts = [*(file for file, _ in settled), *rest.open], settled
@@ -106,7 +106,7 @@ def _transfer(
         hosts.bundles[url.source] = False
     elif failure is not None and not isinstance(failure, UpstreamFullError):
         hosts.bundles.setdefault(url.source, False)
-    if failure is None and _WRONG in codes:
+    if failure is None and EngineVerdict.WRONG in codes:
         failure = _wrong_content(shared, url)
     return failure, codes
 
