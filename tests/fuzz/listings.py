@@ -35,8 +35,8 @@ def _framed(data: bytes) -> object:
 
 def _compare(data: bytes) -> object:
     old, _, new = data.partition(NEXT)
-    changed, removed, counts = compare_file_lists(io.BytesIO(old), io.BytesIO(new))
-    return Outcome((changed != [], removed != [], counts[0] > counts[1]))
+    changed, removed, has_unreadable = compare_file_lists(io.BytesIO(old), io.BytesIO(new))
+    return Outcome((changed != [], removed != [], has_unreadable))
 
 
 # Fields of an entry, as flist.c of rsync writes them.

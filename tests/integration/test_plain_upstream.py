@@ -4,10 +4,11 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from errno import ENOSPC
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,6 +17,7 @@ from huai_client.metadata.source.daemon import Daemon, ListOutcome
 from huai_client.metadata.source.record import LIST_NAME, RECORD_NAME
 from huai_native._native import EntryList
 from huai_schema.errors import ExitCode
+from tests.support.connect_proxy import connecting
 from tests.support.listening import listening
 from tests.support.local_trees import fingerprint
 from tests.support.plain_upstream import (
@@ -29,6 +31,7 @@ from tests.support.plain_upstream import (
     serving_plainly,
 )
 from tests.support.rsyncd import IS_ROOT, rsync_daemon
+from tests.support.scripted_http import Reply, scripted
 from tests.support.unprivileged import NOBODY
 from tests.support.upstream import SECONDS, T0, Downstream, Upstream
 
@@ -123,7 +126,13 @@ def _odd_names(up: Upstream) -> None:
 
 def _newlines(up: Upstream) -> None:
     up.put(b"odd/new\nline", b"1")
+    up.put(b"odd/tab\tpool", b"1")
     up.put(b"\n/\n\n", b"2")
+
+
+def _without_newlines(up: Upstream) -> None:
+    up.at(b"odd/new\nline").unlink()
+    up.at(b"odd/tab\tpool").unlink()
 
 
 CHANGES: Mapping[str, Callable[[Upstream], object]] = {
@@ -149,7 +158,7 @@ BATCHES = (tuple(CHANGES)[:1], tuple(CHANGES)[1:9], tuple(CHANGES)[9:])
 def test_changes_arrive(plain: Place, subtests: pytest.Subtests) -> None:
     up = upstream(plain)
     down = plain.downstream(up)
-    _newlines(up)  # a published list has a line for each path
+    _newlines(up)
     for names in ((), *BATCHES):
         for name in names:
             CHANGES[name](up)
@@ -163,7 +172,9 @@ def test_each_change_arrives_by_a_published_list(plain: Place, subtests: pytest.
     up = upstream(plain, Listed)
     down = plain.downstream(up)
     down.synced()
-    for name, change in CHANGES.items():
+    # Of these a published list has no proper lines, so that the whole tree is listed.
+    unlisted = {"newlines and a tab": _newlines, "without them": _without_newlines}
+    for name, change in {**CHANGES, **unlisted}.items():
         change(up)
         up.publish()
         with subtests.test(name):
@@ -200,7 +211,9 @@ def test_without_a_probe_a_list_is_made_when_it_is_due(plain: Place) -> None:
     assert_equal(up, down)
 
 
-def test_an_unchanged_time_stamp_costs_one_small_list(plain: Place) -> None:
+def test_an_unchanged_time_stamp_costs_one_small_list(
+    plain: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     up = upstream(plain, Stamped)
     grow(up)
     up.publish()
@@ -212,7 +225,17 @@ def test_an_unchanged_time_stamp_costs_one_small_list(plain: Place) -> None:
     assert len(sizes) == 1
     assert sizes[0] < 1000
     up.publish()
-    down.synced()
+    with monkeypatch.context() as patched:
+        listed_names: list[list[bytes]] = []
+        list_names = Daemon.list_names
+
+        def listed(daemon: Daemon, names: Iterable[bytes], entries: EntryList) -> ListOutcome:
+            listed_names.append([*names])
+            return list_names(daemon, listed_names[-1], entries)
+
+        patched.setattr(Daemon, "list_names", listed)
+        down.synced()
+    assert listed_names == [[b"lastsync"]], "a changed one is asked for once"
     assert_equal(up, down)
 
 
@@ -392,7 +415,7 @@ def test_a_tree_that_rsync_made_is_adopted(plain: Place) -> None:
     files = [path for path in down.dest.rglob("*") if path.is_file()]
     before = [path.lstat() for path in files]
     result = down.synced()
-    assert result["received"] == 0, result
+    assert result.get("received", 0) == 0, result
     assert [path.lstat() for path in files] == before
     assert_equal(up, down)
 
@@ -482,6 +505,30 @@ def test_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RSYNC_PASSWORD", "right")
         down.synced()
         assert_equal(up, down)
+
+
+def test_a_proxy(plain: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    up = upstream(plain)
+    down = plain.downstream(up)
+    address = urlsplit(up.url).netloc.encode()
+    with scripted(lambda _: Reply("403 Forbidden")) as refusing:
+        for value, words in (
+            (urlsplit(refusing.url).netloc, "of RSYNC_PROXY: HTTP/1.1 403 Forbidden"),
+            ("127.0.0.1:1", "127.0.0.1:1 of RSYNC_PROXY: Connection refused"),
+            ("host:port", "RSYNC_PROXY in the environment cannot be parsed"),
+        ):
+            monkeypatch.setenv("RSYNC_PROXY", value)
+            ended = down.sync()
+            assert ended.code == ExitCode.NETWORK, ended
+            assert words in ended.err
+    heads: list[bytes] = []
+    with connecting(heads) as proxy:
+        monkeypatch.setenv("RSYNC_PROXY", f"me:secret@{proxy}")
+        down.synced()
+    login = b"Proxy-Authorization: Basic bWU6c2VjcmV0"
+    assert heads[0] == b"CONNECT %b HTTP/1.0\r\n%b\r\n\r\n" % (address, login)
+    assert len(heads) > 1, "the content comes through it, too"
+    assert_equal(up, down)
 
 
 # Commands.

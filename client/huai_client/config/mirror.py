@@ -12,7 +12,7 @@ from huai_program.durations import seconds
 _ENTRIES_MOST = 1 << 27
 
 
-class Listing(NamedTuple):
+class ListSettings(NamedTuple):
     """The settings of an upstream that does not run huai, and is listed instead."""
 
     module: str
@@ -62,8 +62,8 @@ class Mirror(NamedTuple):
         return self.config.upstream_name or self.name
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> ListSettings:
         """The settings of an upstream that does not run huai."""
         config = self.config
         most = config.max_entries or _ENTRIES_MOST
-        return Listing(self.upstream_name, seconds(config.list_every), most, config.probe)
+        return ListSettings(self.upstream_name, seconds(config.list_every), most, config.probe)

@@ -2,7 +2,7 @@
 
 urllib knows the rules for `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.  libcurl, for
 content URLs of client.toml, and rsync read the environment themselves: for them this only reports
-the proxy that they use.
+the proxy that they use; `source.daemon` connects as rsync does.
 """
 
 import os
@@ -12,7 +12,7 @@ from urllib.parse import SplitResult
 
 from huai_program.urls import masked, split_url
 
-_RSYNC = "RSYNC_PROXY"
+RSYNC_PROXY = "RSYNC_PROXY"
 
 
 class Proxy(NamedTuple):
@@ -21,13 +21,23 @@ class Proxy(NamedTuple):
     variable: str
     url: SplitResult
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        return self.url.hostname or "", self.url.port or 0
+
+    @property
+    def login(self) -> bytes:
+        """USER:PASSWORD, or empty."""
+        return os.fsencode(self.url.netloc.rpartition("@")[0])
+
     def __str__(self) -> str:
         return f"the proxy {masked(self.url.geturl())} of {self.variable}"
 
     @property
     def hint(self) -> str:
         """The advice to repair or to disable the proxy."""
-        without = "unset it" if self.variable == _RSYNC else "name the host in no_proxy"
+        without = "unset it" if self.variable == RSYNC_PROXY else "name the host in no_proxy"
         return f"check the proxy that {self.variable} in the environment names, or {without}"
 
 
@@ -52,7 +62,7 @@ def proxy_for(url: SplitResult) -> Proxy | None:
 
 def rsync_proxy() -> Proxy | None:
     """Return the proxy that rsync uses for daemons, or None."""
-    address = os.environ.get(_RSYNC, "")
+    address = os.environ.get(RSYNC_PROXY, "")
     with suppress(ValueError):  # rsync reports the error
-        return Proxy(_RSYNC, split_url(f"http://{address}")) if address else None
+        return Proxy(RSYNC_PROXY, split_url(f"http://{address}")) if address else None
     return None

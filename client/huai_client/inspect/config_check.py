@@ -19,7 +19,7 @@ from huai_client.config.tls import TlsError, TlsFiles, client_context
 from huai_client.state.paths import module_places
 from huai_native import _native
 from huai_program.configuration import ConfigError, closest
-from huai_program.urls import masked, split_url
+from huai_program.urls import login_of, masked, split_url
 from huai_schema.errors import HuaiError
 
 _PORT = 8440
@@ -140,18 +140,30 @@ def check_url(text: str) -> None:
             near = f"that may be a content URL; did you mean {meant}?"
         raise ConfigError(f"{masked(text)} is not a metadata URL", hint=near)
     elif match[1].lower() in ("http", "https"):
-        _check_http(text)
-    elif match[1].lower() == "rsync" and not re.search(r"^[^/]+/[^/]", match[2]):
+        _check_host(text, "http://HOST:PORT")
+    elif match[1].lower() == "rsync":
+        _check_daemon(text, match[2])
+
+
+def _check_daemon(text: str, rest: str) -> None:
+    """Raise `ConfigError` for the URL of a daemon that rsync would take in another sense."""
+    if ":" in (login_of(text) or ""):
+        raise ConfigError(
+            f"{masked(text)} has a password, which rsync does not accept in a URL",
+            hint="write rsync://USER@HOST/MODULE, and put the password into RSYNC_PASSWORD",
+        )
+    _check_host(text, "rsync://HOST:PORT/MODULE")
+    if not re.search(r"^[^/]+/[^/]", rest):
         raise ConfigError(f"{masked(text)} names no module", hint="rsync://HOST/MODULE")
 
 
-def _check_http(text: str) -> None:
+def _check_host(text: str, example: str) -> None:
     try:
         host = split_url(text).hostname
     except ValueError as error:
-        raise ConfigError(f"{masked(text)}: {error}", hint="http://HOST:PORT") from None
+        raise ConfigError(f"{masked(text)}: {error}", hint=example) from None
     if not host:
-        raise ConfigError(f"{masked(text)} has no host", hint="http://HOST:PORT")
+        raise ConfigError(f"{masked(text)} has no host", hint=example)
 
 
 def _check_no_scheme(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from huai_client.config.load import is_daemon
-from huai_client.config.mirror import Listing
+from huai_client.config.mirror import ListSettings
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
@@ -96,6 +96,23 @@ class NotServedError(UpstreamError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
+class DaemonUrl(NamedTuple):
+    """The URL of an rsync daemon that is listed, because it has no metadata."""
+
+    url: str
+    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH]"""
+    settings: ListSettings
+
+    @property
+    def address(self) -> str:
+        """The URL without a login."""
+        return without_login(self.url)
+
+    def __str__(self) -> str:
+        """Return the URL for messages: `masked`."""
+        return masked(self.url)
+
+
 class MetadataUrl(NamedTuple):
     """The URL of a module's metadata repository, or of an rsync daemon that has none."""
 
@@ -104,19 +121,19 @@ class MetadataUrl(NamedTuple):
     """Certificates configured for it."""
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
-    listing: Listing | None = None
-    """The settings of a daemon; None for a repository."""
+    daemon: DaemonUrl | None = None
+    """The same URL, if it is that of a daemon; None for a repository."""
 
     @classmethod
     def of(
-        cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS, listing: Listing | None = None
+        cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS, listing: ListSettings | None = None
     ) -> "MetadataUrl":
         """Return the repository or daemon at `url`, or `module` of a huai server at that base URL.
 
         `listing` has the settings for a daemon.
         """
         if is_daemon(url):
-            return cls(url, tls, listing=listing or Listing(module))
+            return cls(url, tls, daemon=DaemonUrl(url, listing or ListSettings(module)))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)

@@ -34,6 +34,8 @@ class Newest(NamedTuple):
     """Seconds since the epoch by the upstream's clock; None if it did not send them."""
     static: "Static | None" = None
     """Its static files; None if there are none, or nothing has changed."""
+    probed: str = ""
+    """The state of a daemon's probes (`source.probe`), so that its list does not ask again."""
 
 
 def find_newest(
@@ -51,8 +53,12 @@ def find_newest(
     commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
-    if metadata.listing is not None:
-        return _newest_by_list(metadata, heads, timeout, deadline, is_poll=have is not None)
+    if metadata.daemon is not None:
+        from huai_client.metadata.source.fetch import poll_daemon  # few upstreams need it
+
+        folder, is_poll = heads.folder if heads else None, have is not None
+        result = poll_daemon(folder, metadata.daemon, timeout, deadline, is_poll=is_poll)
+        return Newest(result.commit, metadata, probed=result.probed)
     if not is_http(metadata.url):
         return _newest_by_git(metadata, timeout, deadline)
     remembered = heads.get(metadata.address) if heads else None
@@ -78,21 +84,6 @@ def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) ->
 
     git = GitProgram(metadata, timeout=timeout, deadline=deadline)
     return Newest(git.newest(), metadata)
-
-
-def _newest_by_list(
-    metadata: MetadataUrl,
-    heads: KnownHeads | None,
-    timeout: float,
-    deadline: Deadline,
-    *,
-    is_poll: bool,
-) -> Newest:
-    from huai_client.metadata.source.fetch import known_commit  # few upstreams need it
-
-    folder = heads.folder if heads else None
-    commit = known_commit(folder, metadata, timeout, deadline, is_poll=is_poll)
-    return Newest(commit, metadata)
 
 
 _ADDRESS = "static/head"

@@ -23,7 +23,7 @@ from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import GitObject, LocalRepository
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.http import DaemonUrl, MetadataUrl
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest
 from huai_client.metadata.packs import (
@@ -206,7 +206,7 @@ class Repository:
 
         A daemon lists the doubted paths again for it.
         """
-        if metadata.listing is not None and self.doubted_paths:
+        if metadata.daemon is not None and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
         heads = KnownHeads(self._path)
         return find_newest(metadata, timeout=self._timeout, heads=heads).commit
@@ -252,10 +252,10 @@ class Repository:
         try:
             former = self.fetched
             try:
-                if commit:
-                    new = self._fetcher(newest, deadline).complete()
+                if newest.url.daemon is not None and not commit:
+                    commit, new = self._list(newest.url.daemon, newest.probed, deadline)
                 else:
-                    commit, new = self._list(newest.url, deadline)
+                    new = self._fetcher(newest, deadline).complete()
             except HuaiError:
                 self.packs.forget()  # new packs may have been removed again
                 raise
@@ -274,12 +274,14 @@ class Repository:
             raise self._unwritable(error) from error
         return commit
 
-    def _list(self, url: MetadataUrl, deadline: Deadline) -> tuple[str, tuple[Path, ...]]:
+    def _list(
+        self, url: DaemonUrl, probed: str, deadline: Deadline
+    ) -> tuple[str, tuple[Path, ...]]:
         """Commit a list of an upstream that does not run huai; returns the commit and its packs."""
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
 
         fetch = SourceFetch(url, self._path, self, timeout=self._timeout, deadline=deadline)
-        commit, packs = fetch.commit(self._accepted, self.doubted_paths)
+        commit, packs = fetch.commit(self._accepted, probed, self.doubted_paths)
         self.remarks += fetch.remarks
         return commit, packs
 

@@ -77,13 +77,13 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
 
     url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls, mirror.listing)
     try:
-        if url.listing is not None:
+        if url.daemon is not None:
             from huai_client.metadata.source.fetch import describe_listing
 
-            return describe_listing(url, _PROBE_SECONDS), ""
+            return describe_listing(url.daemon, _PROBE_SECONDS), ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = error.hint if url.listing else suggest_module(url, mirror.upstream_name)
+        hint = error.hint if url.daemon else suggest_module(url, mirror.upstream_name)
         return "", f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
         return "", f"warning: {error.message}\n  {error.hint or 'sync tries again'}"

@@ -567,12 +567,11 @@ class RsyncList:
     def messages(self) -> list[bytes]:
         """Return the last messages of the sender."""
 
-def compare_file_lists(
-    old: _BinaryFile, new: _BinaryFile
-) -> tuple[list[bytes], list[bytes], tuple[int, int]]:
+def compare_file_lists(old: _BinaryFile, new: _BinaryFile) -> tuple[list[bytes], list[bytes], bool]:
     """Compare two complete lists of quick-fedora-mirror.
 
-    Returns the paths of new and changed lines, those of removed ones, and the numbers of entries.
+    Returns the paths of new and changed lines, those of removed ones, and True if lines differ
+    from which a newline or a tab in a name hides the path.
     """
 
 @final

@@ -202,8 +202,8 @@ impl RsyncList {
     }
 }
 
-/// New and changed paths, removed ones, and the numbers of entries.
-type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, (u64, u64));
+/// New and changed paths, removed ones, and true if unreadable lines differ.
+type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
 /// Compare two lists of files of Fedora's mirrors.
 #[pyfunction]
@@ -215,5 +215,5 @@ pub(crate) fn compare_file_lists(
     let changes = wait(py, |_| compare_lists(PyFile(old), PyFile(new)))?.map_err(refuse)?;
     let mut paths: Vec<_> = changes.changed.into_iter().collect();
     paths.sort_unstable();
-    Ok((paths, changes.removed, changes.counts))
+    Ok((paths, changes.removed, changes.has_unreadable))
 }

@@ -24,8 +24,9 @@ pub struct ListChanges {
     pub changed: HashSet<Vec<u8>>,
     /// The paths that only the older list has.
     pub removed: Vec<Vec<u8>>,
-    /// The number of entries of each list.
-    pub counts: (u64, u64),
+    /// True if a line without a readable path was added, changed or removed: a name has a newline
+    /// or a tab.  Which entries differ is then unknown.
+    pub has_unreadable: bool,
 }
 
 /// Compare the list `new` with an older one.  Both must be complete.
@@ -40,20 +41,22 @@ pub fn compare_lists(mut old: impl Read + Seek, new: impl Read) -> Result<ListCh
     let mut is_same = vec![false; hashes.len()];
     let mut changes = ListChanges::default();
     each_line(new, |line, path| {
-        changes.counts.1 = changes.counts.1.saturating_add(1);
-        match hashes.binary_search(&state.hash_one(line)) {
-            Ok(place) => mark(&mut is_same, place),
-            Err(_) => _ = changes.changed.insert(checked(path)?),
+        match (hashes.binary_search(&state.hash_one(line)), path) {
+            (Ok(place), _) => mark(&mut is_same, place),
+            (Err(_), Some(path)) => _ = changes.changed.insert(checked(path)?),
+            (Err(_), None) => changes.has_unreadable = true,
         }
         Ok(())
     })?;
     old.seek(SeekFrom::Start(0)).map_err(failed)?;
     each_line(old, |line, path| {
-        changes.counts.0 = changes.counts.0.saturating_add(1);
         let place = hashes.binary_search(&state.hash_one(line));
         let is_listed = place.is_ok_and(|place| is_same.get(place) == Some(&true));
-        if !is_listed && !changes.changed.contains(path) {
-            changes.removed.push(checked(path)?);
+        match path {
+            _ if is_listed => {}
+            Some(path) if changes.changed.contains(path) => {}
+            Some(path) => changes.removed.push(checked(path)?),
+            None => changes.has_unreadable = true,
         }
         Ok(())
     })?;
@@ -70,8 +73,17 @@ fn checked(path: &[u8]) -> Result<Vec<u8>> {
     RelPath::parse(path).map(|path| path.as_bytes().to_vec())
 }
 
-/// Call `found` with each line of the section of files, and its path.
-fn each_line(mut from: impl Read, mut found: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+/// Return the path in the line of an entry; None if a newline or a tab in a name divided it.
+fn path_of(line: &[u8]) -> Option<&[u8]> {
+    let mut fields = line.split(|&byte| byte == b'\t').skip(3);
+    fields.next().filter(|_| fields.next().is_none())
+}
+
+/// Call `found` with each line of the section of files, and its path if it has one.
+fn each_line(
+    mut from: impl Read,
+    mut found: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
+) -> Result<()> {
     let mut sections = Sections::default();
     let mut buffer = vec![0; BUFFER];
     let mut partial = Vec::new();
@@ -116,7 +128,7 @@ impl Sections {
     fn take_line(
         &mut self,
         line: &[u8],
-        found: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
+        found: &mut impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
     ) -> Result<()> {
         if line.is_empty() {
             return Ok(());
@@ -135,16 +147,7 @@ impl Sections {
                 }
                 Err(Error::new("the list has a version that is not supported"))
             }
-            b"[Files]" if self.is_versioned => {
-                let path = line
-                    .rsplit(|&byte| byte == b'\t')
-                    .next()
-                    .unwrap_or_default();
-                if path.len() == line.len() {
-                    return Err(Error::new("the list has a line without a time"));
-                }
-                found(line, path)
-            }
+            b"[Files]" if self.is_versioned => found(line, path_of(line)),
             heading if self.is_versioned && heading.starts_with(b"[") => Ok(()),
             _ => Err(Error::new("this is not a list of files")),
         }
@@ -169,7 +172,7 @@ mod tests {
 
     fn compare(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
         let changes = compare_lists(Cursor::new(list(old)), &*list(new)).unwrap();
-        assert_eq!(changes.counts, (old.len() as u64, new.len() as u64));
+        assert!(!changes.has_unreadable);
         let text = |path: &Vec<u8>| String::from_utf8(path.clone()).unwrap();
         let mut paths: Vec<_> = changes.changed.iter().map(text).collect();
         paths.sort();
@@ -187,6 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn names_that_a_line_cannot_hold_are_told_by_their_change_alone() {
+        let old = ["5\tf\t1\ta", "5\tf\t1\tnew\nline", "5\tf\t1\tt\tab"];
+        let has_unreadable = |old: &[&str], new: &[&str]| {
+            let changes = compare_lists(Cursor::new(list(old)), &*list(new)).unwrap();
+            assert!(changes.removed.iter().all(|path| path != b"ab"));
+            changes.has_unreadable
+        };
+        assert!(!has_unreadable(&old, &old));
+        for position in 1..3 {
+            let mut new = old.to_vec();
+            new.remove(position);
+            assert!(has_unreadable(&old, &new));
+            assert!(has_unreadable(&new, &old));
+        }
+    }
+
+    #[test]
     fn incomplete_and_foreign_lists_are_refused() {
         let list_bytes = list(&["5\tf\t1\ta"]);
         for end in 0..list_bytes.len() - 1 {
@@ -196,7 +216,6 @@ mod tests {
         for bad in [
             "[Version]\n4\n[Files]\n[End]\n",
             "[Files]\n5\tf\t1\ta\n[End]\n",
-            "[Version]\n2\n[Files]\nno-tab\n[End]\n",
             "[Version]\n2\n[Files]\n5\tf\t1\t../up\n[End]\n",
             "<html>\n[End]\n",
         ] {

@@ -127,8 +127,8 @@ def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     try:
-        if url.listing is not None:
-            return ok(describe_listing(url, _TIMEOUT))
+        if url.daemon is not None:
+            return ok(describe_listing(url.daemon, _TIMEOUT))
         commit = find_newest(url, timeout=_TIMEOUT).commit
     except HuaiError as error:
         return failed_by(error)

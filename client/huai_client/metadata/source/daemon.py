@@ -5,6 +5,7 @@ no content: what it does is what it does for `rsync -an`.
 """
 
 import os
+import re
 import select
 import socket
 from base64 import b64encode
@@ -13,12 +14,15 @@ from contextlib import contextmanager
 from hashlib import md5
 from typing import NamedTuple
 
+from huai_client.config.proxies import RSYNC_PROXY, Proxy, rsync_proxy
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.http import (
+    DaemonUrl,
     NotServedError,
     UpstreamDownError,
     UpstreamError,
     UpstreamTimeoutError,
+    basic_auth,
 )
 from huai_client.run.options import Deadline
 from huai_native._native import EntryList, RsyncList
@@ -52,12 +56,13 @@ class ListOutcome(NamedTuple):
 class Daemon:
     """A module of an rsync daemon, or a folder in it."""
 
-    def __init__(self, url: str, *, timeout: float, deadline: Deadline) -> None:
-        """`url` is rsync://[USER@]HOST[:PORT]/MODULE[/PATH]; `timeout` is in seconds."""
-        parts = split_url(url)
+    def __init__(self, url: DaemonUrl, *, timeout: float, deadline: Deadline) -> None:
+        """Connect to nothing yet; `timeout` is in seconds."""
+        parts = split_url(url.url)
         module, _, folder = parts.path.strip("/").partition("/")
-        self.url = url
+        self._url = url
         self._address = (parts.hostname or "", parts.port or _PORT)
+        self._proxy = rsync_proxy()
         self._user = parts.username or os.environ.get("USER") or "nobody"  # prose: as rsync does
         self._module = os.fsencode(module)
         self._folder = os.fsencode(folder + "/" if folder else "")
@@ -105,34 +110,61 @@ class Daemon:
                 outgoing = _outgoing(names if is_named else None, protocol)
                 self._exchange(connection, reader, outgoing)
         except TimeoutError as error:
-            raise UpstreamTimeoutError(f"{self.url}: no response in time") from error
+            raise UpstreamTimeoutError(f"{self._url}: no response in time") from error
         except OSError as error:
-            raise UpstreamDownError(f"{self.url}: {error.strerror or error}") from error
+            via = f"{self._proxy}: " if self._proxy else ""
+            hint = self._proxy.hint if self._proxy else ""
+            message = f"{self._url}: {via}{error.strerror or error}"
+            raise UpstreamDownError(message, hint=hint) from error
         messages = tuple(_text(each) for each in reader.messages())
         if not reader.is_complete:
             reason = messages[-1] if messages else "the connection was closed"
-            raise UpstreamDownError(f"{self.url}: the list is cut off: {reason}")
+            raise UpstreamDownError(f"{self._url}: the list is cut off: {reason}")
         return ListOutcome(reader.is_partial, messages)
 
     @contextmanager
     def _connection(self) -> Iterator[socket.socket]:
         seconds = self._deadline.bound(min(self._timeout, _CONNECT_SECONDS))
-        with socket.create_connection(self._address, timeout=seconds) as connection:
+        proxy = self._proxy
+        if proxy is None and os.environ.get(RSYNC_PROXY):
+            raise UpstreamError(
+                f"{self._url}: {RSYNC_PROXY} in the environment cannot be parsed",
+                hint=f"{RSYNC_PROXY}=HOST:PORT, or USER:PASSWORD@HOST:PORT",
+            )
+        address = proxy.address if proxy else self._address
+        with socket.create_connection(address, timeout=seconds) as connection:
             # Small answers are what the daemon waits for.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if proxy:
+                self._pass(proxy, connection)
             yield connection
+
+    def _pass(self, proxy: Proxy, connection: socket.socket) -> None:
+        """Let the proxy connect to the daemon, as rsync's `establish_proxy_connection` does."""
+        login = f"\r\nProxy-Authorization: {basic_auth(proxy.login)}" if proxy.login else ""
+        host, port = self._address
+        connection.sendall(f"CONNECT {host}:{port} HTTP/1.0{login}\r\n\r\n".encode())
+        with connection.makefile("rb", 0) as lines:
+            status = _line(lines)
+            if not re.match(rb"HTTP/[0-9.]+ 2", status):
+                reason = _text(status) or "it closed the connection"
+                raise UpstreamDownError(f"{self._url}: {proxy}: {reason}", hint=proxy.hint)
+            for _ in range(_GREETING_LINES):
+                if not _line(lines).strip():
+                    return
+        raise UpstreamDownError(f"{self._url}: {proxy}: an endless response", hint=proxy.hint)
 
     def _greet(self, connection: socket.socket, lines: socket.SocketIO) -> int:
         """Exchange versions, name the module, log in; returns the protocol."""
         greeting = _line(lines)
         words = greeting.split()
         if not greeting.startswith(b"@RSYNCD: ") or len(words) < 2:
-            raise UpstreamError(f"{self.url}: this is not an rsync daemon")
+            raise UpstreamError(f"{self._url}: this is not an rsync daemon")
         number = words[1].partition(b".")[0]
         protocol = min(_PROTOCOL, int(number) if number.isdigit() else 0)
         if protocol < _LEAST_PROTOCOL:
             raise UpstreamError(
-                f"{self.url}: its rsync speaks protocol {_text(number)}",
+                f"{self._url}: its rsync speaks protocol {_text(number)}",
                 hint=f"{_LEAST_PROTOCOL} is needed, of rsync 3.0.0 and newer",
             )
         connection.sendall(b"@RSYNCD: %d.0\n%b\n" % (_PROTOCOL, self._module))
@@ -146,7 +178,7 @@ class Daemon:
                 raise self._refused(_text(line))
             elif line.startswith(b"@RSYNCD: EXIT"):
                 break
-        raise UpstreamError(f"{self.url}: the daemon names no module")
+        raise UpstreamError(f"{self._url}: the daemon names no module")
 
     def _login(self, challenge: bytes) -> bytes:
         """Return the response to a challenge, as rsync's `auth_client` makes it."""
@@ -155,7 +187,7 @@ class Daemon:
         return b"%b %b\n" % (os.fsencode(self._user), b64encode(digest).rstrip(b"="))
 
     def _refused(self, line: str) -> UpstreamError:
-        message = f"{self.url}: {line}"
+        message = f"{self._url}: {line}"
         if "max connections" in line:
             return UpstreamDownError(message)
         if "nknown module" in line:
@@ -184,7 +216,7 @@ class Daemon:
                 [connection], writers, [], self._deadline.bound(self._timeout)
             )
             if not readable and not writable:
-                raise UpstreamTimeoutError(f"{self.url}: no data for {self._timeout:.0f} s")
+                raise UpstreamTimeoutError(f"{self._url}: no data for {self._timeout:.0f} s")
             if writable:
                 del waiting[: connection.send(waiting)]
             if readable:

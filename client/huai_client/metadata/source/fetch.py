@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from huai_client.config.mirror import Listing
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.http import MetadataUrl, UpstreamDownError, UpstreamError
+from huai_client.metadata.http import DaemonUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
 from huai_client.metadata.source.daemon import Daemon, ListOutcome
 from huai_client.metadata.source.probe import (
@@ -75,67 +74,65 @@ class _Tree(NamedTuple):
     skipped: int = 0
 
 
-def known_commit(
-    repository: Path | None,
-    url: MetadataUrl,
-    timeout: float,
-    deadline: Deadline,
-    *,
-    is_poll: bool,
-) -> str:
-    """Return the commit of the last list if the upstream has nothing newer, else an empty text.
+class PollResult(NamedTuple):
+    """The result of one small list at most, compared with the record of the last list."""
+
+    commit: str = ""
+    """The commit of the last list; empty if the upstream may have something newer."""
+    probed: str = ""
+    """The state of the record's probes; empty if they were not listed."""
+
+
+def poll_daemon(
+    repository: Path | None, url: DaemonUrl, timeout: float, deadline: Deadline, *, is_poll: bool
+) -> PollResult:
+    """Find out if the upstream has anything newer than the last list.
 
     `repository` is the folder of the module's metadata, or None without one.  A poll relies on a
-    list that is younger than `Listing.every`, without a probe.
+    list that is younger than `ListSettings.every`, without a probe.
     """
     record = load_record(repository, url.address) if repository else None
     if record is None:
-        return ""
-    daemon = Daemon(url.url, timeout=timeout, deadline=deadline)
-    listing, age = settings_of(url), time.time() - record.listed
+        return PollResult()
+    settings, age = url.settings, time.time() - record.listed
     if not record.probes:
-        valid = listing.every if is_poll else _FRESH_SECONDS
-        return record.commit if 0 <= age < valid else ""
-    if not listing.probe and not record.published and age > _PROBE_SECONDS:
-        return ""
-    return record.commit if probe(daemon, record.probes) == record.state else ""
+        valid = settings.every if is_poll else _FRESH_SECONDS
+        return PollResult(record.commit if 0 <= age < valid else "")
+    if not settings.probe and not record.published and age > _PROBE_SECONDS:
+        return PollResult()
+    probed = probe(Daemon(url, timeout=timeout, deadline=deadline), record.probes)
+    return PollResult(record.commit if probed == record.state else "", probed)
 
 
-def describe_listing(url: MetadataUrl, timeout: float) -> str:
+def describe_listing(url: DaemonUrl, timeout: float) -> str:
     """Return a sentence on how a daemon is listed; raises what a list of it would raise."""
-    daemon = Daemon(url.url, timeout=timeout, deadline=NEVER)
-    return f"{url} does not run huai: {describe(daemon, settings_of(url))}"
-
-
-def settings_of(url: MetadataUrl) -> Listing:
-    """Return the settings of a daemon."""
-    assert url.listing is not None  # noqa: S101 - only daemons are listed
-    return url.listing
+    daemon = Daemon(url, timeout=timeout, deadline=NEVER)
+    return f"{url} does not run huai: {describe(daemon, url.settings)}"
 
 
 class SourceFetch:
     """Lists an upstream, and commits the list in the module's repository."""
 
     def __init__(
-        self, url: MetadataUrl, path: Path, objects: Objects, *, timeout: float, deadline: Deadline
+        self, url: DaemonUrl, path: Path, objects: Objects, *, timeout: float, deadline: Deadline
     ) -> None:
         """`path` is that of the repository `objects`; `timeout` is in seconds."""
         self._url = url
-        self._listing = settings_of(url)
+        self._settings = url.settings
         self._path = path
         self._objects = objects
-        self._daemon = Daemon(url.url, timeout=timeout, deadline=deadline)
+        self._daemon = Daemon(url, timeout=timeout, deadline=deadline)
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
 
     def commit(
-        self, accepted: tuple[int, str], doubted_paths: Sequence[bytes] = ()
+        self, accepted: tuple[int, str], probed: str = "", doubted_paths: Sequence[bytes] = ()
     ) -> tuple[str, tuple[Path, ...]]:
         """List, and return the commit and the new packs; the former commit if nothing changed.
 
         A new one has a higher serial than that in `accepted`, and the identity there, unless that
-        is empty.  With `doubted_paths` only these are listed again, and missing ones stay: they are
-        removed by the next list of all.
+        is empty.  `probed`: see `PollResult`.  With `doubted_paths` only these are listed again,
+        and missing ones stay: they are removed by the next list of all.
         """
         record = load_record(self._path, self._url.address)
         if record is not None and not self._objects.has(record.commit):
@@ -150,15 +147,17 @@ class SourceFetch:
                 new = msgspec.structs.replace(record, state="", listed=0.0)
             save_record(self._path, new)
         else:
-            commit = self._list_all(record, accepted)
+            commit = self._list_all(record, accepted, probed)
         return commit, tuple(sorted(set(list_packs(self._path)) - packs))
 
-    def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str]) -> str:
+    def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str], probed: str) -> str:
         """Commit the upstream's present state; what a published list does not name is unchanged."""
         started = time.time()
         published = record.published if record else self._find_published()
         probes = self._find_probes(record, published)
-        state = probe(self._daemon, probes) if probes else ""
+        state = probed if record and record.probes == probes else ""
+        if probes and not state:
+            state = probe(self._daemon, probes)
         past = self._objects.commit(record.commit) if record else None
         with self._published(published) as fetched:
             tree = self._amended(past, fetched, published) if past and fetched else None
@@ -174,11 +173,11 @@ class SourceFetch:
     # Lists
 
     def _find_published(self) -> str:
-        return "" if self._listing.probe else find_published(self._daemon)
+        return "" if self._settings.probe else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
-        if self._listing.probe:
-            return (self._listing.probe,)
+        if self._settings.probe:
+            return (self._settings.probe,)
         if published:
             return (published,)
         return record.probes if record and record.probes else find_probes(self._daemon)
@@ -200,7 +199,7 @@ class SourceFetch:
 
     def _fetch_file(self, name: str, to: Path) -> None:
         command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600", "--", ""]
-        command[-1] = f"{self._daemon.url.rstrip('/')}/{name}"
+        command[-1] = f"{self._url.url.rstrip('/')}/{name}"
         done = subprocess.run(
             [*command, os.fsdecode(to)], stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
@@ -211,7 +210,7 @@ class SourceFetch:
     def _list(self, past: Commit | None) -> _Tree:
         """List the whole tree, and write it; a partial list removes nothing from `past`."""
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
-            entries = EntryList(store, self._listing.most)
+            entries = EntryList(store, self._settings.most)
             outcome = self._daemon.list_tree(entries)
             self._remark(outcome)
             if outcome.partial and past is not None:
@@ -233,13 +232,15 @@ class SourceFetch:
         """
         former = self._path / LIST_NAME
         try:
-            changed, removed_paths, _ = _compare(former, published)
+            changed, removed_paths, has_unreadable = _compare(former, published)
         except FileNotFoundError:
             return None
         except FormatError as error:
             if not _is_complete(former):
                 return None
             raise error.within(f"{self._url}/{name}") from error
+        if has_unreadable:
+            return None
         return self._list_names([*lists_beside(name), *changed], removed_paths, past)
 
     def _list_names(
@@ -252,7 +253,7 @@ class SourceFetch:
         above = {path.rpartition(b"/")[0] for path in removed_paths}
         names = {*paths, *above} - {b""}
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
-            entries = EntryList(store, self._listing.most)
+            entries = EntryList(store, self._settings.most)
             outcome = self._daemon.list_names(sorted(names), entries)
             if outcome.partial:
                 self._remark(outcome)
@@ -295,7 +296,7 @@ class SourceFetch:
             new = (self._objects, tree.id, tree.totals.entries)
             counts = Counts(*count_changes(past.snapshot.arguments, new))
             serial, identity = max(serial, past.info.serial), past.descriptor.identity
-        name = self._listing.module
+        name = self._settings.module
         descriptor = Descriptor(name, (self._url.address,), (), identity or os.urandom(16).hex())
         info = CommitInfo(name, serial + 1, tree.totals, counts, tree.skipped)
         with self._writing() as writer:
@@ -317,6 +318,6 @@ def _is_complete(file_list: Path) -> bool:
     return True
 
 
-def _compare(old: Path, new: Path) -> tuple[list[bytes], list[bytes], tuple[int, int]]:
+def _compare(old: Path, new: Path) -> tuple[list[bytes], list[bytes], bool]:
     with old.open("rb") as old_list, new.open("rb") as new_list:
         return compare_file_lists(old_list, new_list)

@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from huai_client.config.mirror import Listing
+from huai_client.config.mirror import ListSettings
 from huai_client.metadata.source.daemon import Daemon
 from huai_native._native import EntryList
 
@@ -60,7 +60,7 @@ def probe(daemon: Daemon, probes: Sequence[str]) -> str:
     return repr([each for each in entries.entries() if each[1] == "file"])
 
 
-def describe(daemon: Daemon, settings: Listing) -> str:
+def describe(daemon: Daemon, settings: ListSettings) -> str:
     """Return a sentence on how this upstream is listed, and at what cost to it."""
     if settings.probe:
         return f"{settings.probe} tells whether anything is new; then all of it is listed"

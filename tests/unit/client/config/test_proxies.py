@@ -40,6 +40,9 @@ def test_who_names_it(
 def test_one_of_rsync(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rsync_proxy() is None
     monkeypatch.setenv("RSYNC_PROXY", "me:secret@p:3128")
-    assert str(rsync_proxy()) == "the proxy http://p:3128 of RSYNC_PROXY"
+    proxy = rsync_proxy()
+    assert proxy is not None
+    assert str(proxy) == "the proxy http://p:3128 of RSYNC_PROXY"
+    assert (proxy.address, proxy.login) == (("p", 3128), b"me:secret")
     monkeypatch.setenv("RSYNC_PROXY", "p:port")
     assert rsync_proxy() is None
