@@ -75,7 +75,7 @@ class Sync:
         self._repository.judge_by(basis)
         self._news = ""
         self._record = ModuleRecord(mirror, self._repository, state)
-        self._content = UpstreamContent(mirror.config, upstream)
+        self._content = UpstreamContent(mirror, upstream)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
         self._runner = PlanRunner(self._content, self._destination, self._record, _prover(mirror))

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.filters import Rules
-from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import PreparedPlan, summarize
@@ -27,7 +26,6 @@ from huai_client.transfer.content import StagedContent
 from huai_client.transfer.fetch import Outcome
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import LocalContent, ReusePolicy
-from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import Tree, View
 from huai_program.humanize import counted
 from huai_schema.entries import File
@@ -86,10 +84,6 @@ class TrashContent:
             local.copy_twins(reused.twins, files, reuses)
             _require(reused.twins, staging)
             return StagedContent(Outcome(files, [], [], 0), local.reused())
-
-    def urls(self, _commit: Commit) -> list[ContentUrl]:
-        """Return no URL."""
-        return []
 
 
 def _require(files: Sequence[File], staging: Staging) -> None:

@@ -12,9 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, Protocol
 
-from huai_client.config.load import Module
-from huai_client.config.reach import Reach
-from huai_client.config.tls import TlsFiles
+from huai_client.config.mirror import Mirror
 from huai_client.diff.files import chosen, digests, joined, paths, sizes, within, without
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
@@ -74,15 +72,13 @@ class ContentSource(Protocol):
     ) -> StagedContent:
         """Stage the content of all files; `synced`: time of the last successful sync (epoch)."""
 
-    def urls(self, commit: Commit) -> list[ContentUrl]:
-        """Return the content URLs for `commit`."""
-
 
 class UpstreamContent:
     """Content from local files where possible, else from the upstream."""
 
-    def __init__(self, module: Module, upstream: Upstream) -> None:
-        """Take the settings of `module`; `ContentUrlError` for a malformed content URL."""
+    def __init__(self, mirror: Mirror, upstream: Upstream) -> None:
+        """Take the settings of a module; `ContentUrlError` for a malformed content URL."""
+        module = mirror.config
         self._own_urls = own_urls(module.ranked_urls)
         self._offered: dict[str, list[ContentUrl]] = {}
         """By the id of a commit."""
@@ -93,20 +89,8 @@ class UpstreamContent:
         self._proves = bool(module.keys or module.signers) and module.undigested == "refuse"
         self._asks_mirrors = module.mirrors == "auto"
         self._upstream = upstream
-        self._options = TransferOptions(
-            streams=module.streams,
-            batch_files=module.batch_files,
-            batch_bytes=module.batch_size,
-            bwlimit=module.bwlimit,
-            timeout=module.timeout,
-            extra=module.rsync_options,
-            patience=seconds(module.queue_time),
-            connections=module.connections,
-            http_headers=Path(module.http_headers) if module.http_headers else None,
-            tls=TlsFiles.of(module.tls, module.named_urls),
-            reach=Reach(module.named_urls, module.allow_networks),
-            deadline=upstream.deadline,
-            hosts=upstream.hosts,
+        self._options = replace(
+            TransferOptions.of(mirror), deadline=upstream.deadline, hosts=upstream.hosts
         )
 
     def check(self, prepared: PreparedPlan, tree: Tree) -> None:

@@ -3,12 +3,15 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
+from huai_client.config.mirror import Mirror
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TlsFiles
 from huai_client.run.options import NEVER, Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import batch
+from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
@@ -96,6 +99,24 @@ class TransferOptions:
     """The time at which the transfer ends."""
     hosts: Hosts = field(default_factory=Hosts)
     """The record of failures and of connections, by host."""
+
+    @classmethod
+    def of(cls, mirror: Mirror) -> Self:
+        """Return the options by the table of a module in client.toml."""
+        module = mirror.config
+        return cls(
+            streams=module.streams,
+            batch_files=module.batch_files,
+            batch_bytes=module.batch_size,
+            bwlimit=module.bwlimit,
+            timeout=module.timeout,
+            extra=module.rsync_options,
+            patience=seconds(module.queue_time),
+            connections=module.connections,
+            http_headers=Path(module.http_headers) if module.http_headers else None,
+            tls=mirror.tls,
+            reach=mirror.reach,
+        )
 
     def __post_init__(self) -> None:
         """Check the values: none may make rsync hang, do nothing or delete."""
