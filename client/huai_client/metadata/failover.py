@@ -15,7 +15,6 @@ Rules:
   in turn.
 """
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -26,6 +25,7 @@ from huai_client.metadata.http import (
     NotServedError,
     UpstreamDownError,
     UpstreamError,
+    server_and_module,
 )
 from huai_client.metadata.newest import Newest
 from huai_client.run.options import NEVER, Deadline
@@ -36,8 +36,6 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 _BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)
 _REPORTED_PAUSE = 2.0
 """Seconds; shorter pauses are not reported."""
-
-_NAME = re.compile(r"/git/([^/]+)\.git$")
 
 T = TypeVar("T")
 
@@ -234,9 +232,9 @@ class Failover:
 
 def _explain(url: MetadataUrl, failure: Failure) -> Failure:
     """Return the failure; for an unknown module with a hint about the modules that exist."""
-    match = _NAME.search(url.url)
-    if not isinstance(failure, NotServedError) or match is None:
+    _, name = server_and_module(url.url, "")
+    if not isinstance(failure, NotServedError) or not name:
         return failure
     from huai_client.metadata.served import suggest_module
 
-    return NotServedError(failure.message, hint=suggest_module(url, match[1]))
+    return NotServedError(failure.message, hint=suggest_module(url, name))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from huai_client.config.load import is_daemon
-from huai_client.config.mirror import ListSettings
+from huai_client.config.mirror import ListSettings, Mirror
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
@@ -170,6 +170,12 @@ class MetadataUrl(NamedTuple):
     def __str__(self) -> str:
         """Return the URL for messages: `masked`."""
         return masked(self.url)
+
+
+def metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
+    """Return the metadata URLs of a module, best first."""
+    name, tls, listing = mirror.upstream_name, mirror.tls, mirror.listing
+    return [MetadataUrl.of(url, name, tls, listing) for url in mirror.config.urls]
 
 
 def is_http(url: str) -> bool:

@@ -63,7 +63,7 @@ def find_newest(
         return _newest_by_git(metadata, timeout, deadline)
     remembered = heads.get(metadata.address) if heads else None
     try:
-        head = fetch_static_head(
+        newest, etag = _newest_by_static_head(
             metadata,
             remembered if remembered and remembered.commit == have else None,
             timeout=timeout,
@@ -74,9 +74,9 @@ def find_newest(
             return _newest_by_git(metadata, timeout, deadline)
         except NotServedError:
             raise missing from None
-    if heads and head.static:
-        heads.set(metadata.address, KnownHead(head.commit, head.etag))
-    return Newest(head.commit, head.url, head.clock, head.static)
+    if heads and newest.static:
+        heads.set(metadata.address, KnownHead(newest.commit, etag))
+    return newest
 
 
 def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> Newest:
@@ -89,24 +89,13 @@ def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) ->
 _ADDRESS = "static/head"
 
 
-class StaticHead(NamedTuple):
-    """The decoded head of static files."""
-
-    commit: str
-    url: MetadataUrl
-    """The URL of the upstream, after redirects."""
-    clock: float | None
-    static: "Static | None"
-    """None if nothing changed."""
-    etag: str = ""
-
-
-def fetch_static_head(
+def _newest_by_static_head(
     metadata: MetadataUrl, remembered: KnownHead | None, *, timeout: float, deadline: Deadline
-) -> StaticHead:
-    """Request the head; with `remembered` the response may be that it has not changed.
+) -> tuple[Newest, str]:
+    """Request the head of static files, and return its ETag, too.
 
-    `UpstreamError` for a page that is not a head, `FormatError` for a head that is malformed.
+    With `remembered` the response may be that it has not changed.  `UpstreamError` for a page that
+    is not a head, `FormatError` for a head that is malformed.
     """
     request = Request(_ADDRESS, etag=remembered.detail if remembered else "")
     try:
@@ -121,8 +110,8 @@ def fetch_static_head(
             if response.url != f"{metadata.address.rstrip('/')}/{_ADDRESS}":
                 url = metadata.redirected(response.url.removesuffix(f"/{_ADDRESS}"))
             commit = static.commits[static.newest]
-            return StaticHead(commit, url, response.clock, static, response.etag)
+            return Newest(commit, url, response.clock, static), response.etag
     except UnchangedError as error:
         if remembered is None:
             raise
-        return StaticHead(remembered.commit, metadata, error.clock, None)
+        return Newest(remembered.commit, metadata, error.clock), ""

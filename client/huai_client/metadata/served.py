@@ -4,12 +4,19 @@ The list is for people: it is limited, and made printable.
 """
 
 import json
-import re
 from typing import Any, NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.curl.errors import printable
-from huai_client.metadata.http import MetadataUrl, Request, UpstreamError, is_http, send
+from huai_client.metadata.http import (
+    MetadataUrl,
+    Request,
+    UpstreamError,
+    is_http,
+    metadata_urls,
+    send,
+    server_and_module,
+)
 from huai_program.configuration import closest
 from huai_schema.errors import HuaiError
 
@@ -17,7 +24,6 @@ _LIST = "api/v1/modules"
 _BYTES_MAX = 4 << 20
 _PROBE_SECONDS = 5.0
 _SHOWN = 12
-_REPOSITORY = re.compile(r"/git/[^/]+\.git/?$")
 
 
 class ServedModule(NamedTuple):
@@ -33,7 +39,7 @@ class ServedModule(NamedTuple):
 
 def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
     """Return the modules of the huai server at `url`, by name; `UpstreamError` without a list."""
-    base = url._replace(url=_REPOSITORY.sub("", url.url.rstrip("/")))
+    base = url._replace(url=server_and_module(url.url, "")[0])
     if not is_http(base.url):
         raise UpstreamError(
             f"{base}: only a huai server lists its modules", hint="give its http:// address"
@@ -75,7 +81,7 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
 
-    url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls, mirror.listing)
+    url = metadata_urls(mirror)[0]
     try:
         if url.daemon is not None:
             from huai_client.metadata.source.fetch import describe_listing

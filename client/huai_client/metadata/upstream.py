@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.http import metadata_urls
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.run.options import NEVER, Deadline
@@ -41,12 +41,9 @@ class Upstream(NamedTuple):
         several URLs, and the reasons for pauses.
         """
         hosts = Hosts(mirror.root)
-        configured = mirror.config.urls[:1] if first_only else mirror.config.urls
-        name, tls, listing = mirror.upstream_name, mirror.tls, mirror.listing
-        urls = [MetadataUrl.of(url, name, tls, listing) for url in configured]
-        return cls(
-            Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
-        )
+        urls = metadata_urls(mirror)[: 1 if first_only else None]
+        failover = Failover(urls, hosts.health, on_message=on_message, deadline=deadline)
+        return cls(failover, hosts, deadline)
 
 
 def is_up_to_date(

@@ -7,13 +7,14 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from huai_client.config.mirror import Mirror
 from huai_client.config.proxies import rsync_proxy
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
-from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
+from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, metadata_urls
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from huai_client.metadata.source.fetch import describe_listing
@@ -78,12 +79,12 @@ _CLOCK_WRONG = 900
 
 def metadata(mirror: Mirror) -> Iterator[Finding]:
     """Check that each metadata URL has the module's newest commit."""
-    yield from _one_is_enough([_newest(mirror, url) for url in _metadata_urls(mirror)])
+    yield from _one_is_enough([_newest(mirror, url) for url in metadata_urls(mirror)])
 
 
 def clock(mirror: Mirror) -> Iterator[Finding]:
     """Check the clocks of this machine and the upstream, which ages and delays depend on."""
-    for url in _metadata_urls(mirror):
+    for url in metadata_urls(mirror):
         try:
             theirs = find_newest(url, timeout=_TIMEOUT).clock
         except HuaiError:
@@ -99,7 +100,7 @@ def content(mirror: Mirror) -> Iterator[Finding]:
     urls = own_urls(mirror.config.ranked_urls)
     sample, reason = None, ""
     try:
-        sample = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)
+        sample = choose_sample(mirror, metadata_urls(mirror), _TIMEOUT)
     except (UpstreamError, TimeUpError) as error:
         reason = error.message
     if not urls:
@@ -118,11 +119,6 @@ def content(mirror: Mirror) -> Iterator[Finding]:
     if sample is None:
         fix = f"huai-client plan {mirror.name} fetches the metadata"
         yield skipped(f"no file is compared: {reason} ({fix})")
-
-
-def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
-    name, tls, listing = mirror.upstream_name, mirror.tls, mirror.listing
-    return [MetadataUrl.of(url, name, tls, listing) for url in mirror.config.urls]
 
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
@@ -152,14 +148,12 @@ def _reached(mirror: Mirror, url: ContentUrl, sample: Sample | None) -> Finding:
     An upstream that is full is a warning.
     """
     seconds = min(_TIMEOUT, mirror.config.timeout)
-    options = TransferOptions(
+    options = replace(
+        TransferOptions.of(mirror),
         streams=1,
+        bwlimit=0,
         timeout=seconds,
         contimeout=seconds,
-        extra=mirror.config.rsync_options,
-        http_headers=Path(mirror.config.http_headers) if mirror.config.http_headers else None,
-        tls=mirror.tls,
-        reach=mirror.reach,
         retries=0,
         patience=_PATIENCE,
     )
@@ -251,8 +245,7 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
             repository.borrow(mirror.paths.repository, local.id)
         if applied is not None and repository.has(applied):
             yield repository.commit(applied).info.serial, applied, "this machine"
-        for text in mirror.config.urls:
-            url = MetadataUrl.of(text, mirror.upstream_name, mirror.tls)
+        for url in metadata_urls(mirror):
             if not is_http(url.url):
                 continue  # other transports have no time limit
             try:
