@@ -1,31 +1,36 @@
-"""A memory of the heads of upstreams, by URL.
+"""A memory of the heads of upstreams, by URL without a login.
 
-Each line has the commit, the URL without its login, and a detail.  The files are caches.  Without
+The files are caches.  Without
 `STATIC` the whole head is requested; the detail is the head's ETag.
 Without `REFUSED` a commit is fetched and judged again; the detail is the exit code of the refusal
 and its reason.  Where that depends on more than the pack, a fingerprint follows the URL.
 """
 
 import math
-import re
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from huai_program.durable import replace_file
+from msgspec import Meta
+
+from huai_program.record_file import RecordFile
 
 STATIC, REFUSED = "static-heads", "refused-heads"
-_LINES = 64
-_LINE = re.compile("([0-9a-f]{40})\t([^\t\n]{1,4000})\t([ -~]{0,1000})")
+_MOST = 64
+_DETAIL_MOST = 1000
 
 
 class KnownHead(NamedTuple):
     """A remembered head."""
 
-    commit: str
+    commit: Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]
     detail: str
     """The head's ETag, empty if the server sends none, or the reason of the refusal."""
+
+
+_FILE = RecordFile(dict[str, KnownHead], needed=False)
 
 
 class KnownHeads:
@@ -46,10 +51,10 @@ class KnownHeads:
         return self._read().get(url)
 
     def set(self, url: str, head: KnownHead) -> None:
-        """Remember `head`; a failure to write is ignored."""
+        """Remember `head`, unless its detail is too long; a failure to write is ignored."""
         heads = self._read()
-        if heads.get(url) != head and _LINE.fullmatch(_line(url, head)):
-            self._write({url: head, **{other: heads[other] for other in heads if other != url}})
+        if heads.pop(url, None) != head and len(head.detail) <= _DETAIL_MOST:
+            self._write({url: head, **heads})
 
     def forget(self, url: str) -> None:
         """Drop the remembered head of `url`."""
@@ -61,18 +66,10 @@ class KnownHeads:
         try:
             if time.time() - self._path.stat().st_mtime > self._lasts:
                 return {}
-            lines = self._path.read_text("ascii", "replace").splitlines()
         except OSError:
             return {}
-        matches = [match for match in map(_LINE.fullmatch, lines) if match]
-        return {match[2]: KnownHead(match[1], match[3]) for match in matches}
+        return _FILE.load(self._path) or {}
 
     def _write(self, heads: dict[str, KnownHead]) -> None:
-        lines = [_line(url, head) for url, head in heads.items()][:_LINES]
-        text = "".join(f"{line}\n" for line in lines)
         with suppress(OSError, UnicodeError):
-            replace_file(self._path, text.encode("ascii"), self._path.with_suffix(".lock"))
-
-
-def _line(url: str, head: KnownHead) -> str:
-    return f"{head.commit}\t{url}\t{head.detail}"
+            _FILE.save(self._path, dict(islice(heads.items(), _MOST)))
