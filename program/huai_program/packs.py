@@ -5,7 +5,7 @@ only when it and its pack are complete, because git opens every such file.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -41,9 +41,8 @@ def remove_unfinished(folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-def remove_pack(folder: Path, name: bytes) -> None:
-    """Remove a complete, unused pack, the index first, by which git finds it."""
-    for path in sorted(
-        folder.glob(f"*{os.fsdecode(name)}*"), key=lambda path: path.suffix != ".idx"
-    ):
-        path.unlink()
+def remove_packs(packs: Iterable[Path]) -> None:
+    """Remove complete, unused packs (`pack-*.pack`), the index first, by which git finds one."""
+    for pack in packs:
+        pack.with_suffix(INDEX).unlink(missing_ok=True)
+        pack.unlink(missing_ok=True)

@@ -11,8 +11,8 @@ from huai_client.metadata.git.limits import WORK_BYTES, Work
 from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.git.program import GitProgram
 from huai_client.metadata.newest import Newest
-from huai_client.metadata.packs import list_packs, remove_packs
-from huai_program.packs import remove_unfinished
+from huai_client.metadata.packs import list_packs
+from huai_program.packs import remove_packs, remove_unfinished
 from huai_program.shallow import write_shallow
 from huai_schema.errors import FormatError, MissingObjectError
 

@@ -4,11 +4,12 @@ Does not read packs.  Rule: the new pack is complete before the first old one is
 """
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from huai_program.durable import sync_folder
+from huai_program.packs import remove_packs
 
 _EXCESS = 2
 _EXCESS_BYTES = 64 << 20
@@ -45,13 +46,6 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     remove_packs(pack for pack in old if pack.stem not in names)
-
-
-def remove_packs(packs: Iterable[Path]) -> None:
-    """Remove these packs and their indices."""
-    for pack in packs:
-        pack.with_suffix(".idx").unlink(missing_ok=True)  # without an index it is not a pack
-        pack.unlink(missing_ok=True)
 
 
 def pack_sizes(repository: Path) -> list[int]:

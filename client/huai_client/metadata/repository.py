@@ -31,13 +31,13 @@ from huai_client.metadata.packs import (
     exchange_packs,
     needs_repack,
     pack_sizes,
-    remove_packs,
 )
 from huai_client.metadata.source.record import RECORD_NAME
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.options import NEVER, Deadline
 from huai_native._native import Packs
 from huai_program.disk_hints import DISK_HINTS
+from huai_program.packs import remove_packs
 from huai_program.refs import DamagedRefError, Refs
 from huai_program.shallow import write_shallow
 from huai_schema.codec.commits import decode_commit

@@ -1,11 +1,12 @@
 """A commit of the whole tree, and an audit, which compares the tree and commits nothing."""
 
+import os
 import time
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_program.packs import remove_pack
+from huai_program.packs import PACK, remove_packs
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
 from huai_schema.layout.snapshot import Snapshot
@@ -76,7 +77,7 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
     finally:
         making.links.abort()
         if pack is not None:
-            remove_pack(making.repository.pack_folder, pack)
+            remove_packs([making.repository.pack_folder / f"{os.fsdecode(pack)}{PACK}"])
     return AuditResult(making.head, counts, first, read.problems)
 
 
