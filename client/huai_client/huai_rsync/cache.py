@@ -5,7 +5,6 @@ the whole tree was last compared.  So a call that finds nothing new opens the re
 file is lost.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,9 +70,7 @@ def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
         if state.applied is None or (state.applied, state.filter) in state.attempts:
             return
         attempts = (*state.attempts, (state.applied, state.filter))
-        attempted = tuple(commit for commit, _ in attempts)
-        filters = tuple(key for _, key in attempts)
-        states.save(places.state, replace(state, attempted=attempted, attempted_filters=filters))
+        states.save(places.state, state.with_attempts(*attempts))
 
 
 def _path(places: ModulePlaces) -> Path:

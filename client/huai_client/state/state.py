@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
@@ -101,6 +101,11 @@ class State:
     def attempts(self) -> tuple[tuple[str, str], ...]:
         """Each attempted commit with its settings."""
         return tuple(zip_longest(self.attempted, self.attempted_filters, fillvalue=""))
+
+    def with_attempts(self, *attempts: tuple[str, str]) -> "State":
+        """Return the state with these attempted commits, each with its settings."""
+        commits = tuple(commit for commit, _ in attempts)
+        return replace(self, attempted=commits, attempted_filters=tuple(key for _, key in attempts))
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -83,15 +83,8 @@ class ModuleRecord:
     def save_attempt(self, prepared: PreparedPlan, accepted: Accepted, state: State) -> None:
         """Record that the tree may be changed to the commit of `prepared` from now on."""
         attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
-        self.save(
-            replace(
-                state,
-                attempted=tuple(each for each, _ in attempts),
-                attempted_filters=tuple(key for _, key in attempts),
-                serial=accepted.serial,
-                identity=accepted.identity,
-            )
-        )
+        state = replace(state, serial=accepted.serial, identity=accepted.identity)
+        self.save(state.with_attempts(*attempts))
 
     def forget_attempts(self, prepared: PreparedPlan, tree: View, failed: set[RelPath]) -> None:
         """Drop all attempts except this one, if nothing of the others is left in the tree."""
@@ -103,8 +96,7 @@ class ModuleRecord:
         applied = applied_selection(self._repository.commit(state.applied), state)
         target = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
         if holds_nothing_else(tree, failed, applied, target):
-            only, key = (prepared.commit.id,), (prepared.filter,)
-            self.save(replace(state, attempted=only, attempted_filters=key))
+            self.save(state.with_attempts((prepared.commit.id, prepared.filter)))
 
     def save_pending(self, prepared: PreparedPlan) -> None:
         """Record the delayed deletions, after the plan was carried out."""
