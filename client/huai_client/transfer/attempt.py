@@ -13,6 +13,7 @@ from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     DroppedError,
     NotWholeError,
     OptionRefusedError,
@@ -32,8 +33,6 @@ from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
-
-_RETRY_HINT = "sync again: files that have arrived are kept"
 
 
 def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
@@ -94,7 +93,7 @@ def _run_rsync(
             shared.busy.admitted(stream)
         tally.in_flight(stream, size, run.output.files)
         if not left and pace.is_too_slow(size, run.bytes_read, grant.bwlimit):
-            left.append(SlowerError(f"{url}: sends too slowly", hint=_RETRY_HINT))
+            left.append(SlowerError(f"{url}: sends too slowly", hint=RETRY_HINT))
         if processes.late or left:
             run.stop()  # it keeps its part of the file in flight
 

@@ -2,6 +2,8 @@
 
 from huai_schema.errors import ExitCode, HuaiError
 
+RETRY_HINT = "sync again: files that have arrived are kept"
+
 
 class TransferError(HuaiError):
     """Content could not be transferred."""

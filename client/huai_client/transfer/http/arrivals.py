@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 
 from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     ConnectionBrokenError,
     UpstreamRefusedError,
     WrongContentError,
@@ -150,9 +151,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
     def _give_up(self, reason: str, *, failing: bool) -> None:
         message = f"{self._url}: {reason}"
         if failing:
-            raise ConnectionBrokenError(
-                message, hint="sync again: files that have arrived are kept"
-            )
+            raise ConnectionBrokenError(message, hint=RETRY_HINT)
         raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
 
     def _add_received(self, file: File, modified: int | None) -> None:

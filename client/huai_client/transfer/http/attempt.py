@@ -12,6 +12,7 @@ from huai_client.diff.files import sizes
 from huai_client.staging import Arrival
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     OutOfTimeError,
     SlowerError,
     TransferError,
@@ -27,7 +28,6 @@ from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Pace, note_speed
 from huai_client.transfer.urls import ContentUrl
 
-_RETRY_HINT = "sync again: files that have arrived are kept"
 _UNANSWERED = "check its server, which accepts connections and sends nothing"
 
 
@@ -114,9 +114,9 @@ def _watch(
         if not received and unanswered.stalled(lambda: received):
             raise UnansweredError(f"{url}: does not answer", hint=_UNANSWERED)
         if pace.is_too_slow(received, lambda: received, grant.bwlimit):
-            raise SlowerError(f"{url}: sends too slowly", hint=_RETRY_HINT)
+            raise SlowerError(f"{url}: sends too slowly", hint=RETRY_HINT)
         if stall.stalled(lambda: received):
-            raise UpstreamSilentError(f"{url}: sends too slowly", hint=_RETRY_HINT)
+            raise UpstreamSilentError(f"{url}: sends too slowly", hint=RETRY_HINT)
 
     return watch
 

@@ -8,6 +8,7 @@ from huai_client.config.tls import certificate_hint
 from huai_client.metadata.curl import errors
 from huai_client.metadata.curl.errors import CurlError
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     ConnectionBrokenError,
     TransferError,
     UnreachableError,
@@ -16,7 +17,6 @@ from huai_client.transfer.errors import (
 )
 from huai_client.transfer.urls import ContentUrl
 
-_RETRY_HINT = "sync again: files that have arrived are kept"
 _KINDS = (
     (
         errors.NO_AUTHORITIES,
@@ -38,11 +38,11 @@ def failure_of(error: CurlError, url: ContentUrl, proxy: Proxy | None = None) ->
     if number in errors.NOT_TRUSTED:
         return UpstreamRefusedError(message, hint=certificate_hint(reason))
     if number == errors.SILENT:
-        return UpstreamSilentError(message, hint=_RETRY_HINT)
+        return UpstreamSilentError(message, hint=RETRY_HINT)
     for numbers, kind, hint in _KINDS:
         if number in numbers:
             return kind(message, hint=hint)
-    return ConnectionBrokenError(message, hint=_RETRY_HINT)
+    return ConnectionBrokenError(message, hint=RETRY_HINT)
 
 
 def is_permanent(number: int) -> bool:

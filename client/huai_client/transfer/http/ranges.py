@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     ConnectionBrokenError,
     NoRangesError,
     TransferError,
@@ -90,7 +91,5 @@ class _Pieces:
         if meaning in (Meaning.DENIED, Meaning.LOGIN):
             raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
         if meaning is Meaning.FAILING:
-            raise ConnectionBrokenError(
-                message, hint="sync again: files that have arrived are kept"
-            )
+            raise ConnectionBrokenError(message, hint=RETRY_HINT)
         raise WrongContentError(message, hint="another content URL may have it")

@@ -7,6 +7,7 @@ import re
 
 from huai_client.config.proxies import Proxy
 from huai_client.transfer.errors import (
+    RETRY_HINT,
     ConnectionBrokenError,
     DiskFullError,
     DroppedError,
@@ -31,7 +32,6 @@ _FILE_IO = 11
 _BROKEN = frozenset({5, 10, 12, 14, 19, 20, 21, 22, 255})
 _NOT_CONNECTED = re.compile("failed to connect to|getaddrinfo|proxy|ssh: (?:connect|Could not)")
 """A part of rsync's message about a socket that it could not connect."""
-_RETRY_HINT = "sync again: files that have arrived are kept"
 _LOGIN = (
     "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
     "a URL that the upstream names gets no password"
@@ -60,7 +60,7 @@ def classify_exit(
     if output.trickles:
         kind = UpstreamSilentError if output.progress else UnansweredError
         message = "sends too slowly" if output.progress else "does not answer, or sends too slowly"
-        return kind(f"{url}: {message}", hint=_RETRY_HINT)
+        return kind(f"{url}: {message}", hint=RETRY_HINT)
     reason = f"{output.summary()} (rsync exit {code})"
     if proxy is not None and code in _BROKEN and _NOT_CONNECTED.search(reason):
         return UnreachableError(f"{url}: {proxy}: {reason}", hint=proxy.hint)
@@ -84,7 +84,7 @@ def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferErro
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
         return (UpstreamSilentError if output.progress else UnansweredError)(
-            reason, hint=_RETRY_HINT
+            reason, hint=RETRY_HINT
         )
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(
@@ -103,7 +103,7 @@ def _connection_error(output: RsyncOutput, reason: str) -> TransferError:
         hint = "check the content URL, and that its daemon is running"
         return UnreachableError(reason, hint=hint)
     kind = DroppedError if output.dropped and not output.progress else ConnectionBrokenError
-    return kind(reason, hint=_RETRY_HINT)
+    return kind(reason, hint=RETRY_HINT)
 
 
 def _refusal(output: RsyncOutput, reason: str) -> UpstreamRefusedError:
