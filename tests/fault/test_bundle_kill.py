@@ -1,9 +1,8 @@
 """A client is killed inside a bundle; the next one requests only the files that had not arrived."""
 
 import os
-import time
 
-from tests.support.upstream import SECONDS, T0, Downstream, Site, assert_equal
+from tests.support.upstream import T0, Downstream, Site, assert_equal
 
 FILES, SIZE = 1000, 3000
 SLOW = 200
@@ -23,16 +22,7 @@ def test_files_that_arrived_before_a_kill_are_not_requested_again(place: Site) -
     up.commit()
     url = f"{place.url}/content/{up.name}/"
     down = place.downstream(up, content_urls=[url], bwlimit=SLOW)
-    process = down.spawn("sync", down.name)
-    try:
-        until = time.monotonic() + SECONDS
-        while whole_files(down) < FILES // 10:
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.05)
-    finally:
-        process.kill()
-        process.communicate(timeout=SECONDS)
+    down.killed_once(lambda: whole_files(down) >= FILES // 10)
     arrived = whole_files(down)
     assert arrived < FILES
     down.configure(bwlimit=0)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 
 import pytest
 
@@ -14,7 +13,6 @@ BLOCK = 64 << 10
 BLOCKS = 64
 NAME = b"image"
 CONTENT = os.urandom(BLOCKS * BLOCK)
-SECONDS = 60
 SLOW = "limit_rate 32k;"
 """One block comes in two seconds, over each connection."""
 SLOWEST = "limit_rate 1k;"
@@ -71,16 +69,7 @@ def test_what_came_before_a_kill_is_not_asked_for_again(up: Upstream, place: Sit
     new = make_new(up)
     with nginx(up.tree.parent, location=SLOW) as slow:
         down.configure(content_urls=(f"{slow.url}/{up.name}",))
-        process = down.spawn("sync", down.name)
-        try:
-            until = time.monotonic() + SECONDS
-            while count_new_blocks(down, new) < BLOCKS // 8:
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.05)
-        finally:
-            process.kill()
-            process.communicate(timeout=SECONDS)
+        down.killed_once(lambda: count_new_blocks(down, new) >= BLOCKS // 8)
     assert_goes_on(up, down, new)
 
 

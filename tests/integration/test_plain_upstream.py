@@ -58,6 +58,14 @@ def upstream(place: Place, kind: type[Plain] = Plain) -> Plain:
     return up
 
 
+def synced(place: Place, kind: type[Plain] = Plain) -> tuple[Plain, Downstream]:
+    """An `upstream`, and a downstream in step with it."""
+    up = upstream(place, kind)
+    down = place.downstream(up)
+    down.synced()
+    return up, down
+
+
 def assert_equal(up: Plain, down: Downstream) -> None:
     assert differences(up, down) == ""
     assert down.verify().code == 0
@@ -169,9 +177,7 @@ def test_changes_arrive(plain: Place, subtests: pytest.Subtests) -> None:
 
 
 def test_each_change_arrives_by_a_published_list(plain: Place, subtests: pytest.Subtests) -> None:
-    up = upstream(plain, Listed)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Listed)
     # Of these a published list has no proper lines, so that the whole tree is listed.
     unlisted = {"newlines and a tab": _newlines, "without them": _without_newlines}
     for name, change in {**CHANGES, **unlisted}.items():
@@ -280,9 +286,7 @@ def test_only_what_a_published_list_names_is_listed(plain: Place) -> None:
 def test_a_list_that_cannot_be_used_changes_nothing(
     plain: Place, subtests: pytest.Subtests
 ) -> None:
-    up = upstream(plain, Listed)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Listed)
     up.put(b"pool/new", b"1")
     up.publish()
     published = up.at(BESIDE[0])
@@ -327,9 +331,7 @@ def test_what_a_published_list_no_longer_names_is_deleted(plain: Place) -> None:
 
 
 def test_a_file_that_vanished_after_the_published_list(plain: Place) -> None:
-    up = upstream(plain, Listed)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Listed)
     up.put(b"pool/new", b"1")
     up.put(b"pool/0", b"changed")
     up.put(b"pool/1", b"changed, too")
@@ -347,9 +349,7 @@ def test_a_run_that_is_cut_at_its_record_loses_no_change(
     plain: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A published list without the record of its commit would hide what it names."""
-    up = upstream(plain, Listed)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Listed)
     up.put(b"pool/new", b"1")
     up.publish()
 
@@ -365,9 +365,7 @@ def test_a_run_that_is_cut_at_its_record_loses_no_change(
 
 def test_the_record_of_the_last_list_may_be_lost(plain: Place) -> None:
     """The list of the whole tree is the next commit of the same module."""
-    up = upstream(plain, Stamped)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Stamped)
     (down.repository / RECORD_NAME).unlink()
     down.synced()
     up.put(b"pool/new", b"1")
@@ -378,9 +376,7 @@ def test_the_record_of_the_last_list_may_be_lost(plain: Place) -> None:
 
 
 def test_the_last_published_list_may_be_damaged(plain: Place) -> None:
-    up = upstream(plain, Listed)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain, Listed)
     for damage in (b"", b"[Version]\n2\n"):
         up.put(b"pool/new", b"1" + damage)
         up.at(b"pool/1").unlink(missing_ok=True)
@@ -391,9 +387,7 @@ def test_the_last_published_list_may_be_damaged(plain: Place) -> None:
 
 
 def test_another_upstream_of_the_same_tree_takes_over(plain: Place) -> None:
-    up = upstream(plain)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain)
     other = upstream(plain)
     shutil.rmtree(other.tree)
     subprocess.run(["cp", "-a", up.tree, other.tree], check=True, timeout=SECONDS)
@@ -569,9 +563,7 @@ def test_a_file_that_vanished_or_changed_after_the_list(
     plain: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is listed again, and what is not there is not fetched."""
-    up = upstream(plain)
-    down = plain.downstream(up)
-    down.synced()
+    up, down = synced(plain)
     up.put(b"pool/new", b"1")
     up.put(b"pool/0", b"changed")
     up.put(b"pool/1", b"changed")

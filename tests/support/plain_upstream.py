@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from huai_client.config import load as client_config
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import ENVIRONMENT, SECONDS, T0, Downstream, Upstream
+from tests.support.upstream import T0, Downstream, Upstream, rsync_would
 
 BESIDE = (b"fullfiletimelist-all", b"fullfilelist", b"imagelist-all")
 """The lists that do not name each other."""
@@ -109,12 +108,4 @@ def serving_plainly(folder: Path) -> Iterator[Place]:
 
 def differences(up: Plain, down: Downstream) -> str:
     """Return what rsync would still change; pipes and sockets are not mirrored."""
-    options = ("-anciH", "--delete", "--no-D", "--exclude=.~tmp~")
-    done = subprocess.run(
-        ["rsync", *options, f"{up.tree}/", f"{down.dest}/"],
-        capture_output=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=True,
-    )
-    return done.stdout.decode("utf-8", "backslashreplace")
+    return rsync_would(up, down, "-anciH", "--delete", "--no-D", "--exclude=.~tmp~")

@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -198,6 +199,19 @@ class Downstream:
             )
         return Started(prepared.CLIENT, words, ENVIRONMENT, **streams)
 
+    def killed_once(self, is_time: Callable[[], bool]) -> None:
+        """Sync in a process, which is killed as soon as `is_time` says so."""
+        process = self.spawn("sync", self.name)
+        try:
+            until = time.monotonic() + SECONDS
+            while not is_time():
+                assert process.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        finally:
+            process.kill()
+            process.communicate(timeout=SECONDS)
+
     def process(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
         """The same, until it ends."""
         return ended(self.spawn(*arguments, environment=environment))
@@ -341,6 +355,7 @@ def rsync_would(up: Upstream, down: Downstream, *options: str, accept: Sequence[
         ["rsync", *options, f"{up.tree}/", f"{down.dest}/"],
         capture_output=True,
         text=True,
+        errors="backslashreplace",
         env=ENVIRONMENT,
         timeout=SECONDS,
         check=False,
