@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from docs.man.troff import escape, markdown
 from huai_client.huai_rsync.environment import ENDINGS, SETTINGS
-from huai_client.huai_rsync.options import GROUPS, Use
+from huai_client.huai_rsync.options import GROUPS, Treatment
 
 _USES = {
-    Use.MEANT: "Understood",
-    Use.PASSED: "Passed on",
-    Use.IGNORED: "Ignored",
-    Use.HARMLESS: "Left to the real rsync",
-    Use.REFUSED: "Left to the real rsync",
+    Treatment.MEANT: "Understood",
+    Treatment.PASSED: "Passed on",
+    Treatment.IGNORED: "Ignored",
+    Treatment.HARMLESS: "Left to the real rsync",
+    Treatment.REFUSED: "Left to the real rsync",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Difference, Kind, Remove
+from huai_client.diff.candidate import Difference, DifferenceKind, Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.publish.executor import execute
 from huai_client.tree import DestinationError, StorageError, Tree
@@ -93,7 +93,7 @@ def test_another_file_system_inside_is_not_entered(small_disk: Path) -> None:
         entries = (directory(b""), directory(b"disk"), file(b"disk/f"), file(b"disk/g"))
         findings = list(verify(tree, entries, content=False))
     reason = "on another file system or in a bind mount, which is not entered"
-    assert findings == [Difference(at(b"disk"), Kind.UNREADABLE, reason=reason)]
+    assert findings == [Difference(at(b"disk"), DifferenceKind.UNREADABLE, reason=reason)]
 
 
 @needs_mounts

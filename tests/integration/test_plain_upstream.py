@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from huai_client.metadata.source import fetch
-from huai_client.metadata.source.daemon import Daemon, ListOutcome
+from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.record import LIST_NAME, RECORD_NAME
 from huai_native._native import EntryList
 from huai_schema.errors import ExitCode
@@ -233,13 +233,13 @@ def test_an_unchanged_time_stamp_costs_one_small_list(
     up.publish()
     with monkeypatch.context() as patched:
         listed_names: list[list[bytes]] = []
-        list_names = Daemon.list_names
+        list_names = ListedDaemon.list_names
 
-        def listed(daemon: Daemon, names: Iterable[bytes], entries: EntryList) -> ListOutcome:
+        def listed(daemon: ListedDaemon, names: Iterable[bytes], entries: EntryList) -> ListOutcome:
             listed_names.append([*names])
             return list_names(daemon, listed_names[-1], entries)
 
-        patched.setattr(Daemon, "list_names", listed)
+        patched.setattr(ListedDaemon, "list_names", listed)
         down.synced()
     assert listed_names == [[b"lastsync"]], "a changed one is asked for once"
     assert_equal(up, down)
@@ -567,15 +567,15 @@ def test_a_file_that_vanished_or_changed_after_the_list(
     up.put(b"pool/new", b"1")
     up.put(b"pool/0", b"changed")
     up.put(b"pool/1", b"changed")
-    make_list = Daemon.list_tree
+    make_list = ListedDaemon.list_tree
 
-    def list_tree(daemon: Daemon, entries: EntryList) -> ListOutcome:
+    def list_tree(daemon: ListedDaemon, entries: EntryList) -> ListOutcome:
         outcome = make_list(daemon, entries)
         up.at(b"pool/new").unlink(missing_ok=True)
         up.put(b"pool/1", b"changed again")
         return outcome
 
-    monkeypatch.setattr(Daemon, "list_tree", list_tree)
+    monkeypatch.setattr(ListedDaemon, "list_tree", list_tree)
     assert down.sync().code in (ExitCode.OK, ExitCode.VANISHED)
     assert (down.dest / "pool/0").read_bytes() == b"changed"
     assert (down.dest / "pool/1").read_bytes() == b"changed again"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.block_indices import BlockIndices
+from huai_client.metadata.block_indices import BlockIndexFetch
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.repository import Repository
@@ -233,7 +233,7 @@ def test_a_block_index_comes_from_there(published: Published, tmp_path: Path) ->
     publisher.upstream.commit()
     publisher.publish()
     upstream = Failover([published.url], Hosts(tmp_path).health)
-    indices = BlockIndices(upstream, NEVER, timeout=20, on_message=pytest.fail)
+    indices = BlockIndexFetch(upstream, NEVER, timeout=20, on_message=pytest.fail)
     assert indices.find(len(content), Blake3(content).digest()) is not None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.staging import Arrival, Staging
-from huai_client.transfer.fetch import Refused
+from huai_client.transfer.fetch import RefusedFile
 from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -112,7 +112,7 @@ def test_a_path_that_is_too_long_for_rsync_is_named(
     good = write_file(upstream, b"good", b"1")
     outcome = down.fetch([good, deep], url)
     assert outcome.arrived == [good]
-    refused = [Refused(deep, "too long: rsync transfers no path of 1,024 directories")]
+    refused = [RefusedFile(deep, "too long: rsync transfers no path of 1,024 directories")]
     assert outcome.refused == (refused if levels == 1024 else [])
     assert outcome.missing == ([] if levels == 1024 else [deep])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Difference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind
 from huai_client.verify.recheck import Recheck
 from huai_schema.paths import ROOT, RelPath
 from tests.support.failing_reads import unreadable
@@ -37,7 +37,7 @@ def test_a_repair_replaces_a_file_that_cannot_be_read(
     before = damaged.stat().st_ino
     ended = run(down, damaged, "verify", down.name, "--content", "--json")
     assert differing_paths(ended) == [path]
-    assert ended.events("difference")[0]["difference"] == Kind.UNREADABLE
+    assert ended.events("difference")[0]["difference"] == DifferenceKind.UNREADABLE
     with damaged.open("rb"):  # so that the new file gets another inode
         ended = run(down, damaged, "verify", down.name, "--content", "--repair", "--json")
         assert ended.code == 0, ended
@@ -70,7 +70,7 @@ def test_what_is_not_repaired_keeps_its_code(
         real(self, *arguments, **named)  # type: ignore[arg-type]
         self.counts[ROOT] += 1
         self._on_difference(
-            Difference(RelPath(b"folder"), Kind.UNREADABLE, reason="Input/output error")
+            Difference(RelPath(b"folder"), DifferenceKind.UNREADABLE, reason="Input/output error")
         )
 
     monkeypatch.setattr(Recheck, "settle_all", settle_all)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Difference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind
 from huai_client.diff.candidates import diff_damage
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.state.paths import module_places
 from huai_client.tree import View
-from huai_schema.git.objects import Kind as ObjectKind
+from huai_schema.git.objects import Kind
 from huai_schema.paths import RelPath
 from tests.support.upstream import T0, Downstream, Pair, Site, assert_equal
 from tests.support.verifying import cut, differing_paths, spoil, standing, totals
@@ -182,14 +182,16 @@ def test_mending_much_reads_each_directory_once(
     (down.dest / "small" / "3").unlink()
     (down.dest / "b" / "3").chmod(0o600)
     damage = [
-        Difference(RelPath(event["path"].encode().replace(b".", b"")), Kind(event["difference"]))
+        Difference(
+            RelPath(event["path"].encode().replace(b".", b"")), DifferenceKind(event["difference"])
+        )
         for event in down.verify("--json").events("difference")
     ]
     assert len(damage) > FILES
     count = 0
     real = Repository.read
 
-    def read(self: Repository, oid: bytes, kind: ObjectKind) -> bytes:
+    def read(self: Repository, oid: bytes, kind: Kind) -> bytes:
         nonlocal count
         count += 1
         return real(self, oid, kind)

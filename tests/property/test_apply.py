@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
-from huai_client.tree import PathError, Places, Row, Tree
+from huai_client.tree import PathError, Places, RowResult, Tree
 from huai_client.tree.tree import Removal
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -87,28 +87,30 @@ class Failing(Tree):
 
     broken: frozenset[bytes] = frozenset()
 
-    def _apply_unbroken(self, items: Sequence[T], do: Callable[[Sequence[T]], Row]) -> Row:
+    def _apply_unbroken(
+        self, items: Sequence[T], do: Callable[[Sequence[T]], RowResult]
+    ) -> RowResult:
         """Apply `do` to the items before the first broken one."""
         good = [*takewhile(lambda item: path_of(item) not in self.broken, items)]
-        row = do(good) if good else Row(0, None)
+        row = do(good) if good else RowResult(0, None)
         if row.failure is None and len(good) < len(items):
-            return Row(row.done, PathError(path_of(items[len(good)]), "broken"))
+            return RowResult(row.done, PathError(path_of(items[len(good)]), "broken"))
         return row
 
-    def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
+    def make_directories(self, items: Sequence[RelPath | Directory]) -> RowResult:
         return self._apply_unbroken(items, super().make_directories)
 
-    def prepare_files(self, items: Sequence[File], places: Places) -> Row:
+    def prepare_files(self, items: Sequence[File], places: Places) -> RowResult:
         prepare = super().prepare_files
         return self._apply_unbroken(items, lambda some: prepare(some, places))
 
-    def make_links(self, items: Sequence[File]) -> Row:
+    def make_links(self, items: Sequence[File]) -> RowResult:
         return self._apply_unbroken(items, super().make_links)
 
-    def make_symlinks(self, items: Sequence[Symlink]) -> Row:
+    def make_symlinks(self, items: Sequence[Symlink]) -> RowResult:
         return self._apply_unbroken(items, super().make_symlinks)
 
-    def remove_entries(self, items: Sequence[Removal]) -> Row:
+    def remove_entries(self, items: Sequence[Removal]) -> RowResult:
         return self._apply_unbroken(items, super().remove_entries)
 
 

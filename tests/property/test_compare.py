@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from huai_client.config.modes import Modes
 from huai_client.diff.compare import (
+    ComparedPart,
     Extraneous,
     Finding,
     Match,
     Missing,
-    Part,
     Scope,
     TreeComparison,
 )
@@ -91,7 +91,7 @@ def path_by_path(
 
 
 def compared(
-    view: View, selection: Selection, part: Part | None = None, size: int = 1000
+    view: View, selection: Selection, part: ComparedPart | None = None, size: int = 1000
 ) -> list[Finding]:
     comparison = TreeComparison(view, selection, part)
     return [each for step in comparison.steps(size=size) for each in step.findings]
@@ -191,7 +191,7 @@ def test_a_part_of_a_tree_and_from_the_middle(
         for begin in (b"", after):
             key = tree_order(top, directory=True)
             expected = list(path_by_path(tree, want, key, begin))
-            differences = compared(tree, selection, Part(listings, Scope(top, after=begin)))
+            differences = compared(tree, selection, ComparedPart(listings, Scope(top, after=begin)))
             # After the position of a leaf, no part knows that a directory is there instead.
             again = [e for e in differences if isinstance(e, Extraneous) and e.path in retyped]
             assert in_some_order([e for e in differences if e not in again]) == in_some_order(

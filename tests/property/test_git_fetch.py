@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WorkLimit
 from huai_native._native import Packs
 from huai_schema.errors import FormatError
 from tests.support.examples import examples
@@ -117,7 +117,7 @@ def check_thin(random: Random, packs: Packs, names: list[str], top: Path) -> Non
     folder = top / "received"
     with IncomingPack(folder) as incoming:
         incoming.write(pack_thin(top, *commits))
-        path, _ = incoming.install(store, Work())
+        path, _ = incoming.install(store, WorkLimit())
     new = {*names} - {*old} | {target, commits[1]}
     assert path is not None
     index = path.with_suffix(".idx")

@@ -1,7 +1,7 @@
 """A tree whose operations are done one by one, as rows of one: what fails is raised."""
 
 from huai_client.diff.candidate import Remove
-from huai_client.tree import Places, Row, Tree
+from huai_client.tree import Places, RowResult, Tree
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -44,7 +44,7 @@ class SingleTree(Tree):
         _done(self.remove_entries([Remove(path, directory=False)]))
 
 
-def _done(row: Row) -> None:
+def _done(row: RowResult) -> None:
     if row.failure is not None:
         assert row.done == 0
         raise row.failure

@@ -86,7 +86,7 @@ def test_every_key_of_the_server_is_described_with_its_default() -> None:
 
 def test_every_key_of_the_client_is_described_with_its_default() -> None:
     assert described("client.toml", CLIENT) == real(
-        {"modules.NAME": client.Module, "watch": client.Watch, "status": client.StatusFiles}
+        {"modules.NAME": client.Module, "watch": client.WatchSettings, "status": client.StatusFiles}
     )
 
 

@@ -233,7 +233,7 @@ FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_tim
 """The keys that `-o` takes besides `rsync_options`: settings of the transfer."""
 
 
-class Watch(msgspec.Struct, frozen=True):
+class WatchSettings(msgspec.Struct, frozen=True):
     """The settings of `watch`."""
 
     spread: Annotated[Duration, Example('"30s", or 30')] = Duration("1s")
@@ -262,7 +262,7 @@ class ClientConfig(msgspec.Struct, frozen=True):
     """The whole file."""
 
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
-    watch: Watch = Watch()
+    watch: WatchSettings = WatchSettings()
     status: StatusFiles = NO_STATUS_FILES
     notify: "Notify | None" = None
     """The notifications of failures, if any."""
@@ -296,7 +296,7 @@ def load(root: Path) -> ClientConfig:
         raise ConfigError(f"{path}: modules must be a table", hint="[modules.NAME] begins one")
     common = (table["attest"],) if "attest" in table else ()
     modules_by_name = {name: _module(path, name, modules[name], common) for name in modules}
-    watch = convert(f"{path}: [watch]", table.get("watch", {}), Watch)
+    watch = convert(f"{path}: [watch]", table.get("watch", {}), WatchSettings)
     status = convert(f"{path}: [status]", table.get("status", {}), StatusFiles)
     return ClientConfig(modules_by_name, watch, status, _notify(path, table))
 

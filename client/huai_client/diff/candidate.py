@@ -63,7 +63,7 @@ class TreeDiff(NamedTuple):
     """Paths in no snapshot that are kept; filled only when the whole tree was compared."""
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """The kind of a difference."""
 
     MISSING = "missing"
@@ -76,7 +76,7 @@ class Difference(NamedTuple):
     """A path that differs from the snapshot."""
 
     path: RelPath
-    kind: Kind
+    kind: DifferenceKind
     attributes: tuple[str, ...] = ()
     """For `DIFFERS`, sorted: the names of `Candidate.differing`, and "digest"."""
     reason: str = ""

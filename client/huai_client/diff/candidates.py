@@ -8,7 +8,7 @@ compared as a whole.
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from huai_client.diff.candidate import Difference, Kind, TreeDiff
+from huai_client.diff.candidate import Difference, DifferenceKind, TreeDiff
 from huai_client.diff.compare import TreeComparison
 from huai_client.diff.moves import ChangedPaths, anywhere, paths_removed, same_stat_changes
 from huai_client.diff.renames import RenamedView
@@ -121,7 +121,7 @@ def diff_damage(
     damaged = {
         difference.path
         for difference in differences
-        if "digest" in difference.attributes or difference.kind is Kind.UNREADABLE
+        if "digest" in difference.attributes or difference.kind is DifferenceKind.UNREADABLE
     }
     entries = target.entries_at(paths)
     extraneous = [] if delete_extraneous else sorted(paths - entries.keys(), key=path_order)

@@ -98,7 +98,7 @@ class Compared(NamedTuple):
     """The key of `paths.tree_order` up to which all was compared; empty at the beginning."""
 
 
-class Part(NamedTuple):
+class ComparedPart(NamedTuple):
     """The part of a snapshot to compare a tree with."""
 
     expected: tuple[RelPath, bytes, bool] | Sequence[Listing]
@@ -123,7 +123,7 @@ class TreeComparison:
         self,
         view: View,
         selection: Selection,
-        part: Part | None = None,
+        part: ComparedPart | None = None,
         *,
         protected: Rules | None = None,
         content: bool = False,
@@ -134,7 +134,7 @@ class TreeComparison:
         `Match`, even if its attributes are right.
         """
         snapshot, rules, owners = selection.snapshot, selection.rules, view.owners
-        expected, scope = part or Part((ROOT, snapshot.tree, True))
+        expected, scope = part or ComparedPart((ROOT, snapshot.tree, True))
         filters = [rules.table] if protected is None else [rules.table, protected.table]
         self._view = view
         self._modes = rules.modes
@@ -206,7 +206,7 @@ class TreeComparison:
         """Return the comparison of a directory's content; the directory itself was compared."""
         tree = self._snapshot.own_tree(top)
         expected = [*self._snapshot.subtree(top)] if tree is None else (top, tree, True)
-        return self._again(Part(expected, Scope.inside(top)))
+        return self._again(ComparedPart(expected, Scope.inside(top)))
 
 
 @cache

@@ -24,7 +24,7 @@ from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
 
-class Kind(StrEnum):
+class ListKind(StrEnum):
     """A kind of list."""
 
     WRITTEN = "written"
@@ -33,15 +33,15 @@ class Kind(StrEnum):
 
 
 _KINDS = {
-    StepKind.CLEAR: Kind.DELETED,
-    StepKind.MAKE: Kind.WRITTEN,
-    StepKind.MOVE: Kind.WRITTEN,
-    StepKind.PUBLISH: Kind.WRITTEN,
-    StepKind.LINK: Kind.WRITTEN,
-    StepKind.SYMLINK: Kind.WRITTEN,
-    StepKind.ATTRIBUTES: Kind.ATTRIBUTES,
-    StepKind.REMOVE: Kind.DELETED,
-    StepKind.DIRECTORY: Kind.ATTRIBUTES,
+    StepKind.CLEAR: ListKind.DELETED,
+    StepKind.MAKE: ListKind.WRITTEN,
+    StepKind.MOVE: ListKind.WRITTEN,
+    StepKind.PUBLISH: ListKind.WRITTEN,
+    StepKind.LINK: ListKind.WRITTEN,
+    StepKind.SYMLINK: ListKind.WRITTEN,
+    StepKind.ATTRIBUTES: ListKind.ATTRIBUTES,
+    StepKind.REMOVE: ListKind.DELETED,
+    StepKind.DIRECTORY: ListKind.ATTRIBUTES,
 }
 
 
@@ -49,7 +49,7 @@ class ListError(HuaiError):
     """The lists cannot be written."""
 
 
-_Line = tuple[Kind, bytes]
+_Line = tuple[ListKind, bytes]
 
 
 class Changes:
@@ -60,11 +60,11 @@ class Changes:
         self._folder = folder
         self._planned = folder / "planned"
         self._listed = listed
-        self._lists: dict[Kind, BinaryIO] = {}
+        self._lists: dict[ListKind, BinaryIO] = {}
         self._stack = ExitStack()
         self._moves: dict[RelPath, tuple[RelPath, bool]] = {}
         self._new_directories: set[RelPath] = set()
-        self.counts = Counter[Kind]()
+        self.counts = Counter[ListKind]()
         self.interrupted = False
         """True if the lists have possible changes of an earlier, interrupted run."""
 
@@ -75,7 +75,7 @@ class Changes:
             return
         with self._writing():
             self._planned.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for kind in Kind:
+            for kind in ListKind:
                 path = self._planned / kind
                 left = _paths(path)
                 replace_file(path, _lines(left), path.with_suffix(".new"), permissions=0o600)
@@ -89,7 +89,7 @@ class Changes:
         """True if there are changes to report."""
         return self.counts.total() > 0
 
-    def path(self, kind: Kind) -> Path:
+    def path(self, kind: ListKind) -> Path:
         """Return the file of a list."""
         return self._folder / kind
 
@@ -101,7 +101,9 @@ class Changes:
         if not self._listed:
             return
         with self._writing(), ExitStack() as stack:
-            files = {kind: stack.enter_context((self._planned / kind).open("ab")) for kind in Kind}
+            files = {
+                kind: stack.enter_context((self._planned / kind).open("ab")) for kind in ListKind
+            }
             for step, path in _steps(plan):
                 for kind, line in self._lines_of(step, path):
                     files[kind].write(line + b"\0")
@@ -141,10 +143,10 @@ class Changes:
         """Yield the lines for one step; a moved directory ends in `/`, and includes its content."""
         if step is StepKind.MOVE and path in self._moves:
             old, forwarded = self._moves[path]
-            yield Kind.DELETED, old + b"/"
-            yield Kind.WRITTEN, path + b"/"
+            yield ListKind.DELETED, old + b"/"
+            yield ListKind.WRITTEN, path + b"/"
             if forwarded:
-                yield Kind.WRITTEN, old
+                yield ListKind.WRITTEN, old
         elif step is not StepKind.DIRECTORY or path not in self._new_directories:
             yield _KINDS[step], path or b"."
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
-from huai_client.hooks.changes import Changes, Kind
+from huai_client.hooks.changes import Changes, ListKind
 from huai_client.state.history import RunRecord
 from huai_program.durations import seconds
 from huai_program.programs import environment, run_program
@@ -46,13 +46,13 @@ def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
         "HUAI_RECEIVED": str(record.received),
         "HUAI_TOTAL_BYTES": str(record.total_bytes),
         "HUAI_CHANGED": str(int(changes.any)),
-        **{f"HUAI_{kind.upper()}": str(changes.counts[kind]) for kind in Kind},
+        **{f"HUAI_{kind.upper()}": str(changes.counts[kind]) for kind in ListKind},
     }
 
 
 def list_variables(changes: Changes) -> dict[str, str]:
     """Return further variables, for `on_change`."""
-    lists = {f"HUAI_{kind.upper()}_LIST": str(changes.path(kind)) for kind in Kind}
+    lists = {f"HUAI_{kind.upper()}_LIST": str(changes.path(kind)) for kind in ListKind}
     return {**lists, "HUAI_INTERRUPTED": str(int(changes.interrupted))}
 
 

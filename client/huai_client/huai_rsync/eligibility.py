@@ -23,7 +23,7 @@ from huai_client.config.modes import Modes
 from huai_client.huai_rsync.cache import recall
 from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.filters import beyond_filter, unlike_filter
-from huai_client.huai_rsync.request import Passthrough, RsyncRequest, Source
+from huai_client.huai_rsync.request import Passthrough, RsyncRequest, RsyncSource
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
 from huai_schema.entries import ROOT_OWNER
@@ -70,9 +70,9 @@ def replaces_one_file(request: RsyncRequest | Passthrough) -> bool:
         return False
 
 
-def is_content(source: Source, urls: Iterable[str]) -> bool:
+def is_content(source: RsyncSource, urls: Iterable[str]) -> bool:
     """Return True if `source` is one of a module's content URLs."""
-    sources = (Source.parse(url.rstrip("/") + "/") for url in urls)
+    sources = (RsyncSource.parse(url.rstrip("/") + "/") for url in urls)
     return any(each is not None and each.same_place(source) for each in sources)
 
 

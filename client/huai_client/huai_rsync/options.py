@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 
-class Use(Enum):
+class Treatment(Enum):
     """A treatment of an option."""
 
     IGNORED = auto()
@@ -25,15 +25,15 @@ class Use(Enum):
 class Option(NamedTuple):
     """A long option."""
 
-    use: Use
+    use: Treatment
     valued: bool
     """True if it takes a value."""
 
 
-class Group(NamedTuple):
+class OptionGroup(NamedTuple):
     """A group of options with the same treatment and reason."""
 
-    use: Use
+    use: Treatment
     why: str
     flags: str = ""
     """Long names, separated by spaces."""
@@ -42,8 +42,8 @@ class Group(NamedTuple):
 
 
 GROUPS: Final = (
-    Group(
-        Use.MEANT,
+    OptionGroup(
+        Treatment.MEANT,
         "done by huai as rsync does it",
         "archive recursive links times owner group safe-links dry-run verbose quiet stats "
         "human-readable itemize-changes no-recursive no-links no-times no-owner no-group "
@@ -51,69 +51,72 @@ GROUPS: Final = (
         "numeric-ids no-numeric-ids perms no-perms executability",
         "info port out-format log-format log-file log-file-format",
     ),
-    Group(
-        Use.MEANT,
+    OptionGroup(
+        Treatment.MEANT,
         "huai always deletes at the very end",
         "delete del delete-before delete-during delete-delay delete-after delete-excluded "
         "no-max-delete",
         "max-delete",
     ),
-    Group(
-        Use.MEANT,
+    OptionGroup(
+        Treatment.MEANT,
         "compared with the module's filter",
         valued="filter include exclude include-from exclude-from",
     ),
-    Group(
-        Use.MEANT, "instead of what client.toml says", "no-timeout no-bwlimit", "timeout bwlimit"
+    OptionGroup(
+        Treatment.MEANT,
+        "instead of what client.toml says",
+        "no-timeout no-bwlimit",
+        "timeout bwlimit",
     ),
-    Group(Use.MEANT, "`D755,F644`, and no other modes", valued="chmod"),
-    Group(
-        Use.PASSED,
+    OptionGroup(Treatment.MEANT, "`D755,F644`, and no other modes", valued="chmod"),
+    OptionGroup(
+        Treatment.PASSED,
         "given to the rsyncs that fetch content",
         "compress no-compress old-compress new-compress ipv4 ipv6",
         "compress-choice zc compress-level zl compress-threads zt skip-compress password-file "
         "address sockopts",
     ),
-    Group(
-        Use.MEANT,
+    OptionGroup(
+        Treatment.MEANT,
         "given to them as well, if the source is HOST::MODULE: a daemon behind a remote shell",
         valued="rsh",
     ),
-    Group(
-        Use.IGNORED,
+    OptionGroup(
+        Treatment.IGNORED,
         "huai does so always",
         "hard-links sparse delay-updates partial force no-relative "
         "no-implied-dirs no-dirs no-checksum no-append no-inplace no-backup no-super "
         "inc-recursive i-r",
         "partial-dir",
     ),
-    Group(
-        Use.IGNORED,
+    OptionGroup(
+        Treatment.IGNORED,
         "huai stages in DEST itself, on the file system where it publishes",
         valued="temp-dir",
     ),
-    Group(
-        Use.IGNORED,
+    OptionGroup(
+        Treatment.IGNORED,
         "the result is whole and exact without",
         "no-hard-links no-sparse no-delay-updates no-partial whole-file no-whole-file "
         "fuzzy no-fuzzy ignore-errors no-inc-recursive no-i-r preallocate no-preallocate",
         "block-size checksum-choice cc",
     ),
-    Group(
-        Use.IGNORED,
+    OptionGroup(
+        Treatment.IGNORED,
         "devices and special files are never mirrored",
         "devices no-devices specials no-specials D no-D",
     ),
-    Group(
-        Use.IGNORED,
+    OptionGroup(
+        Treatment.IGNORED,
         "about talk, or how rsync speaks to rsync",
         "progress no-progress P no-motd 8-bit-output secluded-args no-secluded-args "
         "protect-args no-protect-args old-args trust-sender no-contimeout",
         "max-alloc outbuf stderr debug contimeout",
     ),
-    Group(Use.HARMLESS, "only shows something", "list-only version help sender"),
-    Group(
-        Use.REFUSED,
+    OptionGroup(Treatment.HARMLESS, "only shows something", "list-only version help sender"),
+    OptionGroup(
+        Treatment.REFUSED,
         "asks for another result",
         "checksum relative backup update inplace append append-verify dirs old-dirs mkpath "
         "copy-links copy-unsafe-links munge-links copy-dirlinks keep-dirlinks acls xattrs "

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from huai_client.cli.numbers import kibibytes
 from huai_client.huai_rsync.log import ITEMIZED, NAMED, unknown_escape
-from huai_client.huai_rsync.options import OPTIONS, SHORT, Option, Use
+from huai_client.huai_rsync.options import OPTIONS, SHORT, Option, Treatment
 from huai_client.huai_rsync.request import (
     FilterOption,
     OutputStyle,
     Passthrough,
     RsyncRequest,
-    Source,
+    RsyncSource,
 )
 
 
@@ -26,7 +26,7 @@ class Word(NamedTuple):
     name: str
     """The long name of an option; empty for an operand."""
     value: str = ""
-    option: Option = Option(Use.REFUSED, valued=False)
+    option: Option = Option(Treatment.REFUSED, valued=False)
 
 
 class UnknownWordError(Exception):
@@ -136,12 +136,12 @@ class _Reading:
     def add(self, word: Word) -> None:
         if not word.name:
             self.operands.append(word.value)
-        elif word.option.use is Use.MEANT:
+        elif word.option.use is Treatment.MEANT:
             self._mean(word)
-        elif word.option.use is Use.PASSED:
+        elif word.option.use is Treatment.PASSED:
             self.passed.append(f"--{word.name}" + (f"={word.value}" if word.option.valued else ""))
-        elif word.option.use is not Use.IGNORED:
-            self.harmless |= word.option.use is Use.HARMLESS
+        elif word.option.use is not Treatment.IGNORED:
+            self.harmless |= word.option.use is Treatment.HARMLESS
             self.refused = self.refused or f"--{word.name}"
 
     def _mean(self, word: Word) -> None:
@@ -220,15 +220,15 @@ class _Reading:
         text = self.values.get("port", "")
         return int(text) if text.isdecimal() else 0
 
-    def _source(self) -> Source | None:
-        source = Source.parse(self.operands[0])
+    def _source(self) -> RsyncSource | None:
+        source = RsyncSource.parse(self.operands[0])
         port = self._port
         # A port in the URL overrides --port, so a call with two is left to rsync.
         if source and port and self.operands[0].startswith("rsync://"):
             return None
         return replace(source, port=port) if source and port else source
 
-    def _request(self, source: Source, dest: str) -> RsyncRequest:
+    def _request(self, source: RsyncSource, dest: str) -> RsyncRequest:
         flags, values = self.flags, self.values
         return RsyncRequest(
             source=source,

@@ -13,7 +13,7 @@ _PLAIN = re.compile(r"[^\x00-\x1f\x7f*?\[\]\\]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RsyncSource:
     """A folder of an rsync daemon whose content is copied."""
 
     host: str
@@ -43,7 +43,7 @@ class Source:
         """The last part of its path: the likely name of its module."""
         return self.path.rpartition("/")[2]
 
-    def same_place(self, other: "Source") -> bool:
+    def same_place(self, other: "RsyncSource") -> bool:
         """Return True if both are the same folder, for any user."""
         return replace(self, user="") == replace(other, user="")
 
@@ -93,7 +93,7 @@ class OutputStyle:
 class RsyncRequest:
     """A mirror run that huai may carry out."""
 
-    source: Source
+    source: RsyncSource
     dest: str
     delete: bool
     delete_excluded: bool

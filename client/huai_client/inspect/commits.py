@@ -23,7 +23,7 @@ class UnknownCommitError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class Commits:
+class LocalCommits:
     """The applied commit, those applied before, and the newest fetched one."""
 
     def __init__(self, name: str, places: ModulePlaces) -> None:

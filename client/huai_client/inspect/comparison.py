@@ -187,7 +187,7 @@ class ChangeTotals:
         return ", ".join(parts) or "nothing differs"
 
 
-class Event(NamedTuple):
+class PathEvent(NamedTuple):
     """A commit's change of the path."""
 
     commit: Commit
@@ -196,7 +196,7 @@ class Event(NamedTuple):
     """True if older commits are missing, so that the path may be older than this one."""
 
 
-def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
+def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[PathEvent]:
     """Yield each commit of `commits` (newest first) that changed `path`, followed through moves.
 
     The last event is the oldest commit, if it has the entry.
@@ -204,12 +204,12 @@ def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
     for newer, older in pairwise(commits):
         step = _between(older, newer, path)
         if step is not None:
-            yield Event(newer, step)
+            yield PathEvent(newer, step)
             if step.sign is Sign.MOVED and step.path == path and step.source is not None:
                 path = step.source
     entry = commits[-1].snapshot.entry(path)
     if entry is not None:
-        yield Event(commits[-1], SnapshotChange(Sign.ADDED, path, None, entry), oldest=True)
+        yield PathEvent(commits[-1], SnapshotChange(Sign.ADDED, path, None, entry), oldest=True)
 
 
 def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:

@@ -13,8 +13,8 @@ from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import has_same_settings, rules_of
 from huai_client.diff.table import compare_path
 from huai_client.filters import Decision
-from huai_client.inspect.commits import Commits
-from huai_client.inspect.comparison import Event, path_events
+from huai_client.inspect.commits import LocalCommits
+from huai_client.inspect.comparison import PathEvent, path_events
 from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import PlanBuilder, applied_selection, publish_order
@@ -50,7 +50,7 @@ class Preview(NamedTuple):
     """True if the sync would compare the whole tree first, which a preview does not."""
 
 
-def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
+def preview(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Preview:
     """Predict what the next sync does to `path`, by its plan; a failure becomes a `refusal`."""
     newest = commits.newest
     if commits.state.held:
@@ -172,7 +172,7 @@ class Reasons(NamedTuple):
     applied: Commit
     entry: Entry | None
     """The entry of the applied commit, even if the filter excludes it."""
-    brought: Event | None
+    brought: PathEvent | None
     """The last change of it in the commits of the repository."""
     filtered: Filtered | None
     """The decision of the configured filter, if any."""
@@ -202,7 +202,7 @@ class Reasons(NamedTuple):
         return nowhere and not self.protected and self.local.status is PathStatus.NOTHING
 
 
-def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
+def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
     """Collect the facts about `path`."""
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)

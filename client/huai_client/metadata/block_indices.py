@@ -17,7 +17,7 @@ from huai_native._native import BlockIndex
 from huai_schema.errors import FormatError
 
 
-class BlockIndices:
+class BlockIndexFetch:
     """Fetches block indices during one run."""
 
     def __init__(

@@ -7,7 +7,7 @@ does so, last.  Packs that git installed are removed if the commit is not comple
 from pathlib import Path
 
 from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
-from huai_client.metadata.git.limits import WORK_BYTES, Work
+from huai_client.metadata.git.limits import WORK_BYTES, WorkLimit
 from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.git.program import GitProgram
 from huai_client.metadata.newest import Newest
@@ -28,7 +28,7 @@ class GitFetch:
         self._newest = newest
         self._local = local
         self._git = GitProgram(newest.url, timeout=timeout, deadline=local.deadline)
-        self._work = Work(WORK_BYTES, local.deadline)
+        self._work = WorkLimit(WORK_BYTES, local.deadline)
 
     def complete(self) -> tuple[Path, ...]:
         """Fetch the commit, and return the new packs; they are removed if it is not complete."""

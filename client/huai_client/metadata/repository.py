@@ -22,7 +22,7 @@ from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import GitObject, LocalRepository
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.http import DaemonUrl, MetadataUrl
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest
@@ -460,7 +460,7 @@ class Repository:
         own.add(_packs_of(self._path))
         with IncomingPack(folder) as pack:
             own.pack(heads, pack.write)
-            pack.install(self, Work())
+            pack.install(self, WorkLimit())
         write_shallow(self._path, commits)
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:

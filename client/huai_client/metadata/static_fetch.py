@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from huai_client.metadata.git.connectivity import CommitHead
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import REPLY_BYTES, Work
+from huai_client.metadata.git.limits import REPLY_BYTES, WorkLimit
 from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.http import (
     IncompleteCopyError,
@@ -125,7 +125,7 @@ class StaticFetch:
         self._local = local
         self._on_step = on_step
         self._url = newest.url
-        self._work = Work(deadline=local.deadline)
+        self._work = WorkLimit(deadline=local.deadline)
         self._files = Files(timeout=timeout, deadline=local.deadline)
         self._packs: list[Path] = []
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Candidate, Move, Remove, TreeDiff
 from huai_client.plan.operations import Plan
-from huai_client.plan.protect import TreeReader, is_directory
+from huai_client.plan.protect import ReadableTree, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order
@@ -125,7 +125,7 @@ def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remo
 
 
 def partition_present(
-    pending: Iterable[DelayedDeletion], tree: TreeReader
+    pending: Iterable[DelayedDeletion], tree: ReadableTree
 ) -> tuple[list[DelayedDeletion], list[DelayedDeletion]]:
     """Separate delayed deletions whose path still has its kind from the others."""
     present: list[DelayedDeletion] = []
@@ -137,7 +137,9 @@ def partition_present(
     return present, vanished
 
 
-def find_emptied_directories(vanished: Iterable[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
+def find_emptied_directories(
+    vanished: Iterable[DelayedDeletion], tree: ReadableTree
+) -> set[RelPath]:
     """Return present directories of `vanished` paths: an interrupted run changed their times."""
     folders = {parent(each.path) for each in vanished}
     return {folder for folder in folders if is_directory(tree, folder)}

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISDIR
 from typing import Protocol
 
-from huai_client.diff.candidate import Candidate, Difference, Kind, TreeDiff
+from huai_client.diff.candidate import Candidate, Difference, DifferenceKind, TreeDiff
 from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.tree.errors import PathError
 from huai_schema.entries import Directory, File
@@ -35,7 +35,7 @@ class StatResult(Protocol):
         """File type and mode."""
 
 
-class TreeReader(Protocol):
+class ReadableTree(Protocol):
     """A tree that planning reads and does not change."""
 
     def stat(self, path: RelPath) -> StatResult | None:
@@ -45,7 +45,7 @@ class TreeReader(Protocol):
         """Return the names in a directory: leaves, then subdirectories; raises `PathError`."""
 
 
-def is_directory(tree: TreeReader, path: RelPath) -> bool:
+def is_directory(tree: ReadableTree, path: RelPath) -> bool:
     """Return True if `path` is a directory."""
     status = tree.stat(path)
     return status is not None and S_ISDIR(status.st_mode)
@@ -109,7 +109,7 @@ class Undeletable(Keeper):
         """Return True if `path` stays if the upstream does not have it."""
         return self.rules.protects(path, directory=directory)
 
-    def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
+    def drop_kept(self, diff: TreeDiff, tree: ReadableTree) -> TreeDiff:
         """Return the comparison without deletions of paths that stay and of those above."""
         if not self:
             return diff
@@ -132,7 +132,7 @@ class Undeletable(Keeper):
 class ProtectedContents:
     """The directories of one tree that hold a protected path, as first read."""
 
-    def __init__(self, tree: TreeReader, protection: Keeper) -> None:
+    def __init__(self, tree: ReadableTree, protection: Keeper) -> None:
         self._tree = tree
         self._protection = protection
         self._walked: set[RelPath] = set()
@@ -170,7 +170,7 @@ class ProtectedContents:
         }, inside - protected
 
 
-def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
+def drop_protected(diff: TreeDiff, protection: Protection, tree: ReadableTree) -> TreeDiff:
     """Return the comparison without protected paths, and without directories that hold one.
 
     Such a directory stays, even if a file is wanted in its place.  A hardlink whose leader is left
@@ -199,7 +199,7 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
 
 
 def may_move(
-    protection: Protection, undeletable: Undeletable, tree: TreeReader
+    protection: Protection, undeletable: Undeletable, tree: ReadableTree
 ) -> Callable[[RelPath, RelPath], bool]:
     """Return a function that permits the rename of a directory: (old path, new path)."""
     contents = ProtectedContents(tree, protection)
@@ -216,7 +216,7 @@ def may_move(
 
 
 def without_expected(
-    differences: Iterable[Difference], protection: Protection, tree: TreeReader
+    differences: Iterable[Difference], protection: Protection, tree: ReadableTree
 ) -> Iterator[Difference]:
     """Yield `differences` without those that protected paths explain.
 
@@ -229,15 +229,15 @@ def without_expected(
         path = difference.path
         if protection.may_cover(path):
             return True
-        if difference.kind is Kind.EXTRANEOUS:
+        if difference.kind is DifferenceKind.EXTRANEOUS:
             return _contains_protected(path, tree, contents)
-        only_times = difference.kind is Kind.DIFFERS and difference.attributes == _TIMES
+        only_times = difference.kind is DifferenceKind.DIFFERS and difference.attributes == _TIMES
         return only_times and is_directory(tree, path) and contents.contains_directly(path)
 
     return (each for each in differences if not protection or not is_explained(each))
 
 
-def _contains_protected(path: RelPath, tree: TreeReader, contents: ProtectedContents) -> bool:
+def _contains_protected(path: RelPath, tree: ReadableTree, contents: ProtectedContents) -> bool:
     """Return True if `path` is a directory that holds a protected path."""
     return is_directory(tree, path) and contents.contains_protected(path)
 

@@ -27,7 +27,7 @@ from huai_client.tree import (
     NotEmptyError,
     PathError,
     Places,
-    Row,
+    RowResult,
     StorageError,
     Tree,
     is_other_file_system,
@@ -119,7 +119,7 @@ class _Run:
         step: StepKind,
         items: Sequence[T],
         path: Callable[[T], RelPath],
-        do: Callable[[Sequence[T]], Row],
+        do: Callable[[Sequence[T]], RowResult],
         may: Callable[[T], bool],
     ) -> None:
         """Do one kind of step for the items that `may` allows; count them, and record failures."""
@@ -226,7 +226,7 @@ class _Run:
     ) -> None:
         """Set owner, mode and times of `unfinished` staged files; find what waits for failures."""
 
-        def prepare(files: Sequence[File]) -> Row:
+        def prepare(files: Sequence[File]) -> RowResult:
             return self._with_content(files, self._tree.prepare_files)
 
         waiting = self._withholding
@@ -238,8 +238,8 @@ class _Run:
             waiting.foresee(plan)
 
     def _with_content(
-        self, files: Sequence[File], do: Callable[[Sequence[File], Places], Row]
-    ) -> Row:
+        self, files: Sequence[File], do: Callable[[Sequence[File], Places], RowResult]
+    ) -> RowResult:
         """Do a row with the staged content of `files`.
 
         A file that is to be changed in place may refuse its content, which ends the row.
@@ -248,8 +248,8 @@ class _Run:
             return do(files, self._staged(files))
         except PathError as error:
             before = files[: [*paths(files)].index(error.path)]
-            done = do(before, self._staged(before)) if before else Row(0, None)
-            return done if done.failure else Row(done.done, error)
+            done = do(before, self._staged(before)) if before else RowResult(0, None)
+            return done if done.failure else RowResult(done.done, error)
 
     def find_whole_directories(self, plan: Plan, volatile: Collection[RelPath]) -> None:
         """Find the directories that are published at once, and the final attributes of new ones."""
@@ -265,7 +265,7 @@ class _Run:
         def may(entry: Entry) -> bool:
             return waiting.publishes(entry, number)
 
-        def publish_content(batch: Sequence[File]) -> Row:
+        def publish_content(batch: Sequence[File]) -> RowResult:
             return self._with_content(batch, tree.publish_files)
 
         begun, before = time.perf_counter(), self._changes()
@@ -293,7 +293,7 @@ class _Run:
     def _publish_whole(self, subtrees: list[NewSubtree], stage: Stage) -> list[NewSubtree]:
         """Publish new directories of `stage`, or only make them; return the published ones."""
 
-        def publish_row(row: Sequence[NewSubtree]) -> Row:
+        def publish_row(row: Sequence[NewSubtree]) -> RowResult:
             return self._tree.publish_directories([subtree.directory for subtree in row])
 
         published: list[NewSubtree] = []

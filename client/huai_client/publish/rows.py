@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from huai_client.plan.withhold import Withholding
-from huai_client.tree import PathError, Row, StorageError
+from huai_client.tree import PathError, RowResult, StorageError
 
 T = TypeVar("T")
 _LENGTH = 1000
@@ -13,7 +13,7 @@ _GROWTH = 4
 """Factor for the length of the next row, after a short one because of a failure."""
 
 
-class Failed(NamedTuple, Generic[T]):
+class FailedItem(NamedTuple, Generic[T]):
     """The step that ended a row, and its error."""
 
     item: T
@@ -24,12 +24,12 @@ class Steps(NamedTuple, Generic[T]):
     """The result of a row."""
 
     done: Sequence[T]
-    failed: Failed[T] | None
+    failed: FailedItem[T] | None
 
 
 def in_rows(
     items: Sequence[T],
-    do: Callable[[Sequence[T]], Row],
+    do: Callable[[Sequence[T]], RowResult],
     may: Callable[[T], bool],
     withholding: Withholding,
 ) -> Iterator[Steps[T]]:
@@ -46,7 +46,7 @@ def in_rows(
         if not withholding.nothing:
             positions = [position for position, item in enumerate(row) if may(item)]
             allowed = [row[position] for position in positions]
-        count, failure = do(allowed) if allowed else Row(0, None)
+        count, failure = do(allowed) if allowed else RowResult(0, None)
         if isinstance(failure, StorageError):
             yield Steps(allowed[:count], None)
             raise failure
@@ -54,6 +54,6 @@ def in_rows(
             yield Steps(allowed, None)
             begin, length = begin + len(row), min(_LENGTH, length * _GROWTH)
         else:
-            yield Steps(allowed[:count], Failed(allowed[count], failure))
+            yield Steps(allowed[:count], FailedItem(allowed[count], failure))
             # The remaining steps must be checked again: not too many at once.
             begin, length = begin + positions[count] + 1, 1

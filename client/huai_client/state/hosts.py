@@ -29,7 +29,7 @@ class ConnectionLimitError(HuaiError):
     """The lock files of the slots cannot be made or opened."""
 
 
-class ConnectionLimit:
+class HostLimit:
     """A limit for the connections to one host."""
 
     def __init__(self, folder: Path, connections: int) -> None:
@@ -125,7 +125,7 @@ class Hosts:
 
     def connection_limit(
         self, host: str, connections: int, streams: int, several: int = 1
-    ) -> ConnectionLimit | None:
+    ) -> HostLimit | None:
         """Return the limit for `host` and a module with so many `streams`, or None.
 
         `connections` is the configured number, or 0.  Streams with `several` connections each get
@@ -134,7 +134,7 @@ class Hosts:
         if self._folder is None or not host:
             return None
         limit = connections or max(_CONNECTIONS * several, streams)
-        return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
+        return HostLimit(self._folder / host.lower()[:_NAME_MAX], limit)
 
     def requests(self, service: str) -> int:
         """Return the number of HTTP requests to send to `service` at a time."""

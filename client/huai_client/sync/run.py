@@ -343,11 +343,11 @@ class Run:
 
 def _unreadable(damage: "list[Difference]", prepared: "PreparedPlan") -> "list[Difference]":
     """Return the unreadable paths that the plan does not replace."""
-    from huai_client.diff.candidate import Kind
+    from huai_client.diff.candidate import DifferenceKind
     from huai_client.diff.files import paths
 
     plan = prepared.plan
     replaced = {*paths(plan.fetches)}
     replaced.update(link.path for stage in plan.stages for link in stage.links)
-    unreadable = (each for each in damage if each.kind is Kind.UNREADABLE)
+    unreadable = (each for each in damage if each.kind is DifferenceKind.UNREADABLE)
     return [each for each in unreadable if each.path not in replaced]

@@ -17,7 +17,7 @@ from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync.run import require_rsync
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.streams import Failed, Streams
+from huai_client.transfer.streams import FailedFiles, Streams
 from huai_client.transfer.urls import ContentUrl
 from huai_program.disk_hints import DISK_HINTS
 from huai_schema.entries import File
@@ -28,7 +28,7 @@ _LEVELS = 1024
 _TOO_DEEP = f"too long: rsync transfers no path of {_LEVELS:,} directories"
 
 
-class Refused(NamedTuple):
+class RefusedFile(NamedTuple):
     """A file that the upstream does not serve, or that rsync cannot request."""
 
     file: File
@@ -50,7 +50,7 @@ class Outcome:
     """Bytes over the wire, protocol included; interrupted runs are not counted."""
     late: list[File] = field(default_factory=list)
     """Not arrived before the deadline."""
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
     """Refused by the upstream, which would refuse them to the next run as well."""
     newer: dict[RelPath, File] = field(default_factory=dict)
     """Volatile files of `arrived` that differ from the metadata, as they arrived."""
@@ -120,7 +120,7 @@ def fetch(
     return _outcome(files, failed, shared)
 
 
-def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outcome:
+def _outcome(files: Sequence[File], not_arrived: FailedFiles, shared: Shared) -> Outcome:
     """Return `files` by result; volatile ones that did not arrive are `unchanged`."""
     verdicts, late = dict(not_arrived.verdicts), set(not_arrived.late)
     received, newer = shared.tally.received, shared.newer
@@ -141,7 +141,9 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
         mismatched=[file for file in absent if failed.get(file) is Arrival.MISMATCH],
         bytes_received=received,
         late=[file for file in absent if file in late],
-        refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
+        refused=[
+            RefusedFile(file, refusals[file.path]) for file in missing if file.path in refusals
+        ],
         newer=newer,
         unchanged=stale,
     )

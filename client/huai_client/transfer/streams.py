@@ -36,7 +36,7 @@ _REFUSED_MOST = 8
 """Names that are given up one by one before any run ended normally."""
 
 
-class Failed(NamedTuple):
+class FailedFiles(NamedTuple):
     """The files that did not arrive."""
 
     verdicts: list[tuple[File, Arrival]]
@@ -55,9 +55,9 @@ class Streams:
         """True if any URL has sent anything at all."""
         self._reported: frozenset[str] = frozenset()
         self._guard = threading.Lock()
-        self._failed = Failed([], [])
+        self._failed = FailedFiles([], [])
 
-    def run(self) -> Failed:
+    def run(self) -> FailedFiles:
         """Transfer all batches; raises the error that ended the transfer early."""
         shared = self._shared
         workers = min(shared.width + 1, max(1, len(shared.queue)))

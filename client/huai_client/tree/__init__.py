@@ -6,7 +6,7 @@ Other packages use `Tree` to change a tree and `View` to read one.
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import NotEmptyError, PathError, StorageError, is_other_file_system
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
-from huai_client.tree.tree import Places, Row, Tree, WholeDirectory
+from huai_client.tree.tree import Places, RowResult, Tree, WholeDirectory
 from huai_client.tree.view import Finish, View
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "NotOursError",
     "PathError",
     "Places",
-    "Row",
+    "RowResult",
     "StorageError",
     "Tree",
     "View",

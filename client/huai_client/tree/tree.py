@@ -75,7 +75,7 @@ _REASONS = {
 }
 
 
-class Row(NamedTuple):
+class RowResult(NamedTuple):
     """The result of a row of operations."""
 
     done: int
@@ -111,7 +111,7 @@ class Tree(View):
             os.close(self._area)
             self._area = -1
 
-    def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
+    def make_directories(self, items: Sequence[RelPath | Directory]) -> RowResult:
         """Make missing directories, which stay writable for their owner until they are settled.
 
         With an entry, a directory gets its owner and mode at once, so that published files can be
@@ -121,7 +121,7 @@ class Tree(View):
 
     def move_directories(
         self, items: Sequence[tuple[RelPath, RelPath]], forwards: Sequence[Symlink] = ()
-    ) -> Row:
+    ) -> RowResult:
         """Rename directories with everything below them, from old to new path.
 
         Nothing exists at the new path.  Each of `forwards` replaces an old path at the same moment.
@@ -130,20 +130,20 @@ class Tree(View):
             return failed
         return _row(self._native.move_directories(items, forwards))
 
-    def prepare_files(self, items: Sequence[File], places: Places) -> Row:
+    def prepare_files(self, items: Sequence[File], places: Places) -> RowResult:
         """Give staged files owner, mode and times.
 
         They must be complete and verified, and on the file system of DEST.
         """
         return self._carry_out("prepare", items, places)
 
-    def publish_files(self, items: Sequence[File], places: Places) -> Row:
+    def publish_files(self, items: Sequence[File], places: Places) -> RowResult:
         """Rename prepared files to their paths, replacing leaves."""
         return self._begin_keeping(items[0].path) or _row(
             self._native.carry_out("publish", items, places)
         )
 
-    def publish_directories(self, items: Sequence[WholeDirectory]) -> Row:
+    def publish_directories(self, items: Sequence[WholeDirectory]) -> RowResult:
         """Rename staged directories, whose files are prepared, to paths that do not exist.
 
         They stay writable for their owner until they are settled.  A directory that fails can still
@@ -151,29 +151,29 @@ class Tree(View):
         """
         return _row(self._native.publish_directories(items))
 
-    def make_links(self, items: Sequence[File]) -> Row:
+    def make_links(self, items: Sequence[File]) -> RowResult:
         """Make hardlinks of the files at `File.link`, replacing leaves.
 
         Each file must have the attributes of the entry: otherwise its content may differ.
         """
         return self._stage(items[0].path) or self._carry_out("link", items)
 
-    def make_symlinks(self, items: Sequence[Symlink]) -> Row:
+    def make_symlinks(self, items: Sequence[Symlink]) -> RowResult:
         """Make symlinks, replacing leaves."""
         return self._stage(items[0].path) or self._carry_out("symlink", items)
 
-    def settle_leaves(self, items: Sequence[File | Symlink]) -> Row:
+    def settle_leaves(self, items: Sequence[File | Symlink]) -> RowResult:
         """Set owner, mode and times of existing files and symlinks.
 
         An entry of another type is a failure.
         """
         return self._carry_out("attributes", items)
 
-    def remove_entries(self, items: Sequence[Removal]) -> Row:
+    def remove_entries(self, items: Sequence[Removal]) -> RowResult:
         """Remove entries; with `keep`, leaves go into the trash.  A full directory fails."""
         return self._begin_keeping(items[0][0]) or self._carry_out("remove", items)
 
-    def settle_directories(self, items: Sequence[Directory]) -> Row:
+    def settle_directories(self, items: Sequence[Directory]) -> RowResult:
         """Give directories their final attributes, times included."""
         return self._carry_out("directory", items)
 
@@ -193,10 +193,10 @@ class Tree(View):
 
     def _carry_out(
         self, step: "_native._Step", items: Sequence[Any], places: Places | None = None
-    ) -> Row:
+    ) -> RowResult:
         return _row(self._native.carry_out(step, items, places))
 
-    def _stage(self, path: RelPath) -> Row | None:
+    def _stage(self, path: RelPath) -> RowResult | None:
         """Open the staging area for a row that begins with `path`; return a failure, or None."""
         if self._area >= 0 and not os.fstat(self._area).st_nlink:
             os.close(self._area)  # the staging area was removed meanwhile
@@ -206,10 +206,10 @@ class Tree(View):
                 self._area = open_own(self.handle, self.dest, STAGING)
                 self._native.stage_in(self._area)
             except OSError as error:
-                return Row(0, path_error(path, error.errno or errno.EIO))
+                return RowResult(0, path_error(path, error.errno or errno.EIO))
         return self._begin_keeping(path)
 
-    def _begin_keeping(self, path: RelPath) -> Row | None:
+    def _begin_keeping(self, path: RelPath) -> RowResult | None:
         """Set the folder for former files, once, for a row that begins with `path`.
 
         Returns a failure, or None.
@@ -222,21 +222,21 @@ class Tree(View):
             if failed is None:
                 self._native.keep_below(keep())
         except (PathError, StorageError) as error:
-            failed = Row(0, error)
+            failed = RowResult(0, error)
         if failed is not None:
             self._keep = keep
         return failed
 
 
-def _row(done: "_Row") -> Row:
+def _row(done: "_Row") -> RowResult:
     """Convert the engine's result of a row."""
     count, failed = done
     if failed is None:
-        return Row(count, None)
+        return RowResult(count, None)
     path, reason, code, other = RelPath(failed[0]), *failed[1:]
     if reason == "errno":
-        return Row(count, path_error(path, code))
+        return RowResult(count, path_error(path, code))
     if reason == "not empty":
-        return Row(count, NotEmptyError(path))
+        return RowResult(count, NotEmptyError(path))
     message = _REASONS[reason].format(show(RelPath(other or b"")))
-    return Row(count, PathError(path, message, code))
+    return RowResult(count, PathError(path, message, code))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from huai_client.diff.candidate import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.compare import Compared, Finding, Match, Missing
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import Hashed, Hashing
@@ -84,7 +84,7 @@ def _read(
             tally.undigested += 1
             yield from _difference(match)
             return
-        difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
+        difference = Difference(error.path, DifferenceKind.UNREADABLE, reason=error.reason)
         yield FoundDifference(difference, match.expected)
         return
     yield from _hashed(hashing.add(match, handle), tally)
@@ -114,7 +114,7 @@ def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[Foun
         assert isinstance(expected, File)  # noqa: S101 - `_worth_reading` lets nothing else through
         if hashed.digest is None:
             yield FoundDifference(
-                Difference(expected.path, Kind.UNREADABLE, reason=hashed.reason), expected
+                Difference(expected.path, DifferenceKind.UNREADABLE, reason=hashed.reason), expected
             )
             continue
         tally.hashed += 1
@@ -129,11 +129,15 @@ def _difference(finding: Finding) -> Iterator[FoundDifference]:
         if finding.attributes:
             names = tuple(sorted(finding.attributes))
             yield FoundDifference(
-                Difference(finding.expected.path, Kind.DIFFERS, names), finding.expected
+                Difference(finding.expected.path, DifferenceKind.DIFFERS, names), finding.expected
             )
     elif isinstance(finding, Missing):
-        yield FoundDifference(Difference(finding.expected.path, Kind.MISSING), finding.expected)
+        yield FoundDifference(
+            Difference(finding.expected.path, DifferenceKind.MISSING), finding.expected
+        )
     elif isinstance(finding, Unreadable):
-        yield FoundDifference(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
+        yield FoundDifference(
+            Difference(finding.path, DifferenceKind.UNREADABLE, reason=finding.reason)
+        )
     else:
-        yield FoundDifference(Difference(finding.path, Kind.EXTRANEOUS))
+        yield FoundDifference(Difference(finding.path, DifferenceKind.EXTRANEOUS))

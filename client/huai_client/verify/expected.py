@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.candidate import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.symlinks import is_unsafe
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
@@ -62,9 +62,9 @@ class ExpectedTree:
     def is_expected_deviation(self, deviation: FoundDifference) -> bool:
         """Return True if a path differs from the selection on purpose."""
         difference, expected = deviation
-        if difference.kind is Kind.EXTRANEOUS:
+        if difference.kind is DifferenceKind.EXTRANEOUS:
             return difference.path in self._waits
-        if difference.kind is Kind.UNREADABLE:
+        if difference.kind is DifferenceKind.UNREADABLE:
             shut = expected or self.selection.entry(difference.path)
             return isinstance(shut, Directory) and denies_access(shut)
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
@@ -78,8 +78,9 @@ class ExpectedTree:
         """Return True for a volatile file that is newer, older or missing."""
         if not isinstance(expected, File):
             return False
-        is_content = difference.kind is Kind.MISSING or (
-            difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
+        is_content = difference.kind is DifferenceKind.MISSING or (
+            difference.kind is DifferenceKind.DIFFERS
+            and _OF_CONTENT.issuperset(difference.attributes)
         )
         return is_content and self._volatile.find(expected.path, symlink=False) is not None
 

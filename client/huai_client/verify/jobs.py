@@ -36,7 +36,7 @@ class StartedJob(NamedTuple):
     """Return the extraneous leaves so far that are not among the findings yet."""
 
 
-class Job:
+class VerifyJob:
     """A piece of the tree to verify."""
 
     def __init__(self, path: RelPath = ROOT) -> None:
@@ -59,7 +59,7 @@ class NoSuchPathError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class PathJob(Job):
+class PathJob(VerifyJob):
     """A job for a directory, a leaf or an extraneous path, with everything below it."""
 
     def start(
@@ -73,7 +73,9 @@ class PathJob(Job):
                 f"{show(self.path)} is neither in the applied commit nor in {view.dest}",
                 hint="give a path relative to the top of the module",
             )
-        part = compare.Part(self._listings(expected.selection), Scope(self.path, after=after))
+        part = compare.ComparedPart(
+            self._listings(expected.selection), Scope(self.path, after=after)
+        )
         return _compared(view, expected, part, content=content)
 
     def _listings(self, selection: Selection) -> list[Listing]:
@@ -85,7 +87,7 @@ class PathJob(Job):
         return [*selection.snapshot.subtree(self.path)]
 
 
-class PartJob(Job):
+class PartJob(VerifyJob):
     """A job for a part of the tree: a directory without the parts below it."""
 
     def start(
@@ -97,10 +99,10 @@ class PartJob(Job):
             return StartedJob(iter(()), lambda: iter(()))
         whole_tree = part.path, part.tree, False
         scope = Scope(part.path, part.child_paths, after)
-        return _compared(view, expected, compare.Part(whole_tree, scope), content=content)
+        return _compared(view, expected, compare.ComparedPart(whole_tree, scope), content=content)
 
 
-class SampleJob(Job):
+class SampleJob(VerifyJob):
     """A job for files of the whole tree, picked at random."""
 
     def __init__(self, share: float, seed: int) -> None:
@@ -143,7 +145,7 @@ class SampleJob(Job):
 
 
 def _compared(
-    view: View, expected: ExpectedTree, part: compare.Part, *, content: bool
+    view: View, expected: ExpectedTree, part: compare.ComparedPart, *, content: bool
 ) -> StartedJob:
     comparison = TreeComparison(
         view, expected.selection, part, protected=expected.protection.rules, content=content

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from huai_client.diff.selection import Selection
 from huai_client.run.options import NEVER, Deadline
 from huai_client.state.verification import Unfinished, VerificationRecord
-from huai_client.verify.jobs import Job, PartJob, PathJob, SampleJob
+from huai_client.verify.jobs import PartJob, PathJob, SampleJob, VerifyJob
 from huai_client.verify.parts import part_at
 from huai_schema.paths import ROOT, RelPath, ancestors
 
@@ -56,7 +56,7 @@ class Queue:
         self._before: dict[RelPath, int] = {}
         """The number of differing paths that an earlier run found, by the part that it began."""
 
-    def jobs(self, selection: Selection) -> Iterator[Job]:
+    def jobs(self, selection: Selection) -> Iterator[VerifyJob]:
         """Yield the jobs in order."""
         request = self._request
         if request.sample is not None:
@@ -66,7 +66,7 @@ class Queue:
         else:
             yield from self._parts()
 
-    def _parts(self) -> Iterator[Job]:
+    def _parts(self) -> Iterator[VerifyJob]:
         """Yield the part that an earlier run began, then the others, the oldest first."""
         interrupted = self._interrupted()
         if interrupted is not None:
@@ -89,7 +89,7 @@ class Queue:
             return None
         return part if self._request.path in (part.path, *ancestors(part.path)) else None
 
-    def beginning(self, job: Job) -> Unfinished:
+    def beginning(self, job: VerifyJob) -> Unfinished:
         """Return the position at which to begin a job, and keep the damage found before it."""
         position = self._interrupted() if isinstance(job, PartJob) else None
         if position is None or position.path != job.path:
@@ -98,13 +98,13 @@ class Queue:
             self._before[job.path] = position.damaged
         return position
 
-    def record_position(self, job: Job, at: Unfinished) -> None:
+    def record_position(self, job: VerifyJob, at: Unfinished) -> None:
         """Record that a job was done as far as `at`."""
         if isinstance(job, PartJob):
             with self._record.writing():
                 self._record.record_position(at, content=self._request.content)
 
-    def record_completed(self, job: Job, part: Unfinished, selection: Selection) -> None:
+    def record_completed(self, job: VerifyJob, part: Unfinished, selection: Selection) -> None:
         """Record that a job was completed, compared with `selection`; written within seconds."""
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)

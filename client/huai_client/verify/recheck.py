@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.diff.candidate import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.table import compare_path
 from huai_client.plan.protect import without_expected
 from huai_client.tree import PathError, View
@@ -97,7 +97,7 @@ def _compare_path_again(
     """
     difference, former = doubt.deviation
     path = difference.path
-    if difference.kind is Kind.UNREADABLE:
+    if difference.kind is DifferenceKind.UNREADABLE:
         return difference
     now = former if expected is doubt.expected else expected_now.get(path)
     try:
@@ -110,15 +110,15 @@ def _compare_path_again(
             )
         return _compared(view, now, difference, same=now == former)
     except PathError as error:
-        return Difference(error.path, Kind.UNREADABLE, reason=error.reason)
+        return Difference(error.path, DifferenceKind.UNREADABLE, reason=error.reason)
 
 
 def _compared(view: View, entry: Entry, before: Difference, *, same: bool) -> Difference | None:
     """Compare a path again; keep what only reading shows from `before` if `entry` is the same."""
     candidate = compare_path(view, entry.path, entry)
     if not candidate.present:
-        return Difference(entry.path, Kind.MISSING)
+        return Difference(entry.path, DifferenceKind.MISSING)
     names = candidate.differing
     if same:
         names |= _ONLY_BY_READING.intersection(before.attributes)
-    return Difference(entry.path, Kind.DIFFERS, tuple(sorted(names))) if names else None
+    return Difference(entry.path, DifferenceKind.DIFFERS, tuple(sorted(names))) if names else None

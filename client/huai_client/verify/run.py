@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.candidate import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.remains import check_destination
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.verify.check import VerifyTotals, check_steps
 from huai_client.verify.expected import ExpectedTree
-from huai_client.verify.jobs import Job
+from huai_client.verify.jobs import VerifyJob
 from huai_client.verify.parts import follow_selection
 from huai_client.verify.queue import Queue, VerifyRequest
 from huai_client.verify.recheck import Recheck
@@ -94,7 +94,7 @@ class VerifyRun:
             follow_selection(record, self._expected.applied, self._expected.selection)
         return self._expected
 
-    def _do_job(self, view: View, record: VerificationRecord, queue: Queue, job: Job) -> bool:
+    def _do_job(self, view: View, record: VerificationRecord, queue: Queue, job: VerifyJob) -> bool:
         """Do a job; returns False if the time was over before its end."""
         part = queue.beginning(job)
         before = part.damaged
@@ -113,7 +113,7 @@ class VerifyRun:
                 self._recheck.settle(view, lambda: self._now(record))
 
     def _segments(
-        self, view: View, expected: ExpectedTree, job: Job, after: bytes
+        self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
     ) -> Iterator[_Segment]:
         """Yield the segments of the job after `after`, until a run changes the tree."""
         try:
@@ -127,7 +127,7 @@ class VerifyRun:
                 raise
 
     def _read(
-        self, view: View, expected: ExpectedTree, job: Job, after: bytes
+        self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
     ) -> Iterator[_Segment]:
         content = self._request.content
         started = job.start(view, expected, after, content=content)
@@ -139,7 +139,7 @@ class VerifyRun:
                 deviations.append(item)
                 continue
             deviations += (
-                FoundDifference(Difference(each.path, Kind.EXTRANEOUS))
+                FoundDifference(Difference(each.path, DifferenceKind.EXTRANEOUS))
                 for each in started.extraneous()
             )
             yield _Segment(deviations, item.order)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from huai_client.diff.candidate import Kind, Move
+from huai_client.diff.candidate import DifferenceKind, Move
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report
@@ -165,7 +165,7 @@ class Changing:
         assert hit.killed or hit.result in ("done", "problems") or hit.names_the_reason
         if not (self.dest / LAST).exists():
             # The times of directories are set at the very end.
-            left = [each for each in self.differing() if each[0] != Kind.EXTRANEOUS]
+            left = [each for each in self.differing() if each[0] != DifferenceKind.EXTRANEOUS]
             assert {path for _, path in left} <= DIRECTORIES
             return "new"
         return "old"
@@ -237,7 +237,7 @@ class WholeDirectories:
 
     def nothing_is_extraneous(self, hit: Hit) -> None:
         findings = _differing(self.dest, NEW)
-        assert [path for kind, path in findings if kind == Kind.EXTRANEOUS] == []
+        assert [path for kind, path in findings if kind == DifferenceKind.EXTRANEOUS] == []
         # A stage that cannot be published at once is published file by file, without a problem.
         assert hit.result != "done" or findings == []
 

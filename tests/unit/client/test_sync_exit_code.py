@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from huai_client.sync.result import SyncResult
-from huai_client.transfer.fetch import Outcome, Refused
+from huai_client.transfer.fetch import Outcome, RefusedFile
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
@@ -16,7 +16,7 @@ NOTHING = Outcome((), [], [], 0)
 FAILED = (
     (ExitCode.VANISHED, replace(NOTHING, missing=[A_FILE])),
     (ExitCode.TIMEOUT, replace(NOTHING, late=[A_FILE])),
-    (ExitCode.PARTIAL, replace(NOTHING, refused=[Refused(A_FILE, "no")])),
+    (ExitCode.PARTIAL, replace(NOTHING, refused=[RefusedFile(A_FILE, "no")])),
     (ExitCode.MISMATCH, replace(NOTHING, mismatched=[A_FILE])),
 )
 """The problems of a run, from the mildest to the worst."""

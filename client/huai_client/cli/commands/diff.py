@@ -6,7 +6,7 @@ import click
 
 from huai_client.cli.options import module_argument
 from huai_client.config.load import load
-from huai_client.inspect.commits import Commits, Pair
+from huai_client.inspect.commits import LocalCommits, Pair
 from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
 from huai_client.inspect.format import step_line, step_values
 from huai_client.state.paths import module_places
@@ -31,7 +31,7 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     """
     end_with_reader()
     load(root).module(name)
-    pair = Commits(name, module_places(root, name)).pair(commits)
+    pair = LocalCommits(name, module_places(root, name)).pair(commits)
     tally = ChangeTotals()
     for step in by_path(compare_snapshots(pair.old.snapshot, pair.new.snapshot)):
         tally.add(step)

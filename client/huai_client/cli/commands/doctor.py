@@ -9,7 +9,7 @@ from huai_client.cli.options import modules_argument
 from huai_client.config.load import config_path, load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.finding import Examined, FindingTotals, failed_by, run_checks
+from huai_client.inspect.doctor.finding import CheckFinding, FindingTotals, failed_by, run_checks
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_schema.errors import HuaiError
@@ -31,7 +31,7 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
     try:
         config = load(root)
     except HuaiError as error:
-        report.add("", [Examined("config", failed_by(error))])
+        report.add("", [CheckFinding("config", failed_by(error))])
         return report.conclude()
     report.add("", run_checks(CONFIG, (config_path(root), config)))
     for name in names or sorted(config.modules):
@@ -45,7 +45,7 @@ class _Report:
         self._as_json = as_json
         self._totals = FindingTotals()
 
-    def add(self, module: str, findings: Iterable[Examined]) -> None:
+    def add(self, module: str, findings: Iterable[CheckFinding]) -> None:
         """Print and count findings; `module` is empty for those about all modules."""
         if module and not self._as_json:
             click.echo(f"{module}:")

@@ -6,8 +6,8 @@ import click
 
 from huai_client.cli.options import module_argument, parse_path_argument
 from huai_client.config.load import Module, load
-from huai_client.inspect.commits import Commits
-from huai_client.inspect.comparison import Event, path_events
+from huai_client.inspect.commits import LocalCommits
+from huai_client.inspect.comparison import PathEvent, path_events
 from huai_client.inspect.format import run_values, run_words, step_values, step_words
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
@@ -64,7 +64,7 @@ def _print_history(
 ) -> None:
     module, places = config
     path = parse_path_argument(text, module.dest)
-    events = list(path_events(path, Commits(name, places).line))
+    events = list(path_events(path, LocalCommits(name, places).line))
     for event in events[:number]:
         if as_json:
             print_json("path", module=name, **_values(event))
@@ -74,14 +74,14 @@ def _print_history(
         click.echo(f"{name}: {show(path)}: in no commit that is here", err=True)
 
 
-def _words(event: Event) -> str:
+def _words(event: PathEvent) -> str:
     commit, step = event.commit, event.step
     change = "was there already" if event.oldest else step_words(step)
     when = moment(commit.time)
     return f"serial {commit.info.serial}  {when}  {commit.id[:12]}  {change}: {show(step.path)}"
 
 
-def _values(event: Event) -> dict[str, object]:
+def _values(event: PathEvent) -> dict[str, object]:
     commit, step = event.commit, event.step
     return {
         "commit": commit.id,

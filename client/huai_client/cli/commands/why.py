@@ -7,7 +7,7 @@ import click
 from huai_client.cli.options import module_argument, parse_path_argument
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
-from huai_client.inspect.commits import Commits
+from huai_client.inspect.commits import LocalCommits
 from huai_client.inspect.why import reasons
 from huai_client.inspect.why_report import reason_lines, reason_values
 from huai_program.cli.options import json_option
@@ -45,7 +45,7 @@ def command(root: Path, name: str, path: str, as_json: bool) -> None:
     end_with_reader()
     mirror = Mirror.of(root, name, load(root).module(name))
     rel_path = parse_path_argument(path, mirror.config.dest)
-    facts = reasons(rel_path, mirror, Commits(name, mirror.paths))
+    facts = reasons(rel_path, mirror, LocalCommits(name, mirror.paths))
     if as_json:
         print_json("why", module=name, **reason_values(facts))
     else:

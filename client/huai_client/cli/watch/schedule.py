@@ -41,7 +41,7 @@ class _Module:
     failures: int = 0
 
 
-class Schedule:
+class SyncSchedule:
     """The modules, with the time when each is due."""
 
     def __init__(self, uniform: Callable[[float, float], float]) -> None:

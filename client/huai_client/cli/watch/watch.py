@@ -28,7 +28,7 @@ from huai_client.cli.console import Console
 from huai_client.cli.parallel.children import Children, forget_handlers
 from huai_client.cli.parallel.run_all import Lines, exit_meaning, name_of
 from huai_client.cli.watch.listener import WatchedUpstream, group_by_upstream, listen_alone
-from huai_client.cli.watch.schedule import Rhythm, Schedule
+from huai_client.cli.watch.schedule import Rhythm, SyncSchedule
 from huai_client.config.load import ClientConfig, load, no_modules
 from huai_client.config.mirror import Mirror
 from huai_client.state import state as states
@@ -57,7 +57,7 @@ class Watch:
         self._names = names
         self._console = console
         self._children = Children()
-        self._schedule = Schedule(random.uniform)
+        self._schedule = SyncSchedule(random.uniform)
         self._config = ClientConfig()
         self._sources: dict[str, WatchedUpstream] = {}
         self._again: dict[str, float] = {}

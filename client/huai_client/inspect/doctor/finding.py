@@ -76,26 +76,26 @@ class Check(NamedTuple, Generic[Subject]):
     """The checks that have to succeed; otherwise this one is skipped."""
 
 
-class Examined(NamedTuple):
+class CheckFinding(NamedTuple):
     """A finding, with its check."""
 
     check: str
     finding: Finding
 
 
-def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
+def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[CheckFinding]:
     """Execute `checks` in order; skip those that need one that failed."""
     failed: set[str] = set()
     for check in checks:
         unmet = [need for need in check.needs if need in failed]
         if unmet:
             failed.add(check.id)
-            yield Examined(check.id, skipped(f"not possible while {unmet[0]} fails"))
+            yield CheckFinding(check.id, skipped(f"not possible while {unmet[0]} fails"))
             continue
         for finding in _findings(check, subject):
             if finding.result is Result.FAIL:
                 failed.add(check.id)
-            yield Examined(check.id, finding)
+            yield CheckFinding(check.id, finding)
 
 
 def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import Objects
 from huai_native import _native
 from huai_schema.errors import MissingObjectError
@@ -39,13 +39,13 @@ def read_commit(commit: str, objects: Objects) -> CommitHead:
 
 
 def check_connected(
-    tree: bytes, complete: Iterable[bytes], objects: Objects, work: Work | None = None
+    tree: bytes, complete: Iterable[bytes], objects: Objects, work: WorkLimit | None = None
 ) -> None:
     """Raise `MissingObjectError` if any object below `tree` is missing.
 
     `complete` are trees whose objects are all here.  Memory grows with the number of trees here,
     not with how often they are named.
     """
-    work = work or Work()
+    work = work or WorkLimit()
     work.check()
     work.left -= _native.check_connected(tree, [*complete], objects, work.check, work=work.left)

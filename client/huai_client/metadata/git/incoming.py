@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, Work
+from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, WorkLimit
 from huai_client.metadata.git.objects import Objects
 from huai_native._native import install_pack
 from huai_program.packs import TEMPORARY, remove_unfinished
@@ -49,7 +49,7 @@ class IncomingPack:
         self._file.write(data)
 
     def install(
-        self, objects: Objects, work: Work, target: tuple[bytes, list[bytes]] | None = None
+        self, objects: Objects, work: WorkLimit, target: tuple[bytes, list[bytes]] | None = None
     ) -> tuple[Path | None, bytes]:
         """Check the pack, add the local bases of its deltas, and make it durable and visible.
 

@@ -34,7 +34,7 @@ HELD_BYTES = 64 << 20
 """Bases in memory, without those of the object being resolved."""
 
 
-class Work:
+class WorkLimit:
     """A counter of bytes inflated and made, and the deadline until which that may take."""
 
     __slots__ = ("_deadline", "left")

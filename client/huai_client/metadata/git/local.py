@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from huai_client.metadata.git.connectivity import CommitHead, parse_head, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import Objects
 from huai_client.run.options import NEVER, Deadline
 from huai_schema.errors import FormatError
@@ -38,7 +38,7 @@ class LocalRepository(NamedTuple):
         return {commit: read_commit(commit, self.objects) for commit in commits}
 
     def install(
-        self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: Work
+        self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: WorkLimit
     ) -> tuple[CommitHead, Path | None]:
         """Check that `pack` and the trees `complete` hold all of `commit`, and install it.
 

@@ -53,7 +53,7 @@ class ListOutcome(NamedTuple):
     """Its last messages."""
 
 
-class Daemon:
+class ListedDaemon:
     """A module of an rsync daemon, or a folder in it."""
 
     def __init__(self, url: DaemonUrl, *, timeout: float, deadline: Deadline) -> None:

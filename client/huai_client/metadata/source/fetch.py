@@ -19,7 +19,7 @@ import msgspec
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import DaemonUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
-from huai_client.metadata.source.daemon import Daemon, ListOutcome
+from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.probe import (
     describe,
     find_probes,
@@ -51,7 +51,7 @@ _FRESH_SECONDS = 60
 """Age up to which a list is not made again for a run that files were missing from."""
 
 
-class Objects(Protocol):
+class ModuleObjects(Protocol):
     """The module's repository, as far as a commit is made in it."""
 
     packs: Packs
@@ -100,13 +100,13 @@ def poll_daemon(
         return PollResult(record.commit if 0 <= age < valid else "")
     if not settings.probe and not record.published and age > _PROBE_SECONDS:
         return PollResult()
-    probed = probe(Daemon(url, timeout=timeout, deadline=deadline), record.probes)
+    probed = probe(ListedDaemon(url, timeout=timeout, deadline=deadline), record.probes)
     return PollResult(record.commit if probed == record.state else "", probed)
 
 
 def describe_listing(url: DaemonUrl, timeout: float) -> str:
     """Return a sentence on how a daemon is listed; raises what a list of it would raise."""
-    daemon = Daemon(url, timeout=timeout, deadline=NEVER)
+    daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
     return f"{url} does not run huai: {describe(daemon, url.settings)}"
 
 
@@ -114,14 +114,20 @@ class SourceFetch:
     """Lists an upstream, and commits the list in the module's repository."""
 
     def __init__(
-        self, url: DaemonUrl, path: Path, objects: Objects, *, timeout: float, deadline: Deadline
+        self,
+        url: DaemonUrl,
+        path: Path,
+        objects: ModuleObjects,
+        *,
+        timeout: float,
+        deadline: Deadline,
     ) -> None:
         """`path` is that of the repository `objects`; `timeout` is in seconds."""
         self._url = url
         self._settings = url.settings
         self._path = path
         self._objects = objects
-        self._daemon = Daemon(url, timeout=timeout, deadline=deadline)
+        self._daemon = ListedDaemon(url, timeout=timeout, deadline=deadline)
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from huai_client.config.mirror import ListSettings
-from huai_client.metadata.source.daemon import Daemon
+from huai_client.metadata.source.daemon import ListedDaemon
 from huai_native._native import EntryList
 
 _STAMPS = (b"lastsync", b"lastupdate", b"TIME", b"TIMESTAMP", b"timestamp", b".timestamp")
@@ -20,7 +20,7 @@ _ENTRIES_MOST = 1 << 22
 """The most entries of one folder that are kept in memory."""
 
 
-def find_published(daemon: Daemon) -> str:
+def find_published(daemon: ListedDaemon) -> str:
     """Return the name of the list that the upstream publishes at its top; or an empty text.
 
     `quick-fedora-mirror` reads the same lists.
@@ -36,7 +36,7 @@ def _is_published(name: bytes) -> bool:
     return name.isascii() and fnmatchcase(name, _LISTS)
 
 
-def find_probes(daemon: Daemon) -> tuple[str, ...]:
+def find_probes(daemon: ListedDaemon) -> tuple[str, ...]:
     """Return the paths of the upstream's time stamps, as far as they are known names."""
     entries = _empty()
     daemon.list_names((*_STAMPS, *_TRACES), entries)
@@ -53,14 +53,14 @@ def lists_beside(published: str) -> tuple[bytes, ...]:
     return (published.encode(), b"fullfilelist", b"imagelist-" + suffix.encode())
 
 
-def probe(daemon: Daemon, probes: Sequence[str]) -> str:
+def probe(daemon: ListedDaemon, probes: Sequence[str]) -> str:
     """Return the attributes of the files at `probes`, as a text."""
     entries = _empty()
     daemon.list_names((path.encode() for path in probes), entries)
     return repr([each for each in entries.entries() if each[1] == "file"])
 
 
-def describe(daemon: Daemon, settings: ListSettings) -> str:
+def describe(daemon: ListedDaemon, settings: ListSettings) -> str:
     """Return a sentence on how this upstream is listed, and at what cost to it."""
     if settings.probe:
         return f"{settings.probe} tells whether anything is new; then all of it is listed"

@@ -16,7 +16,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.http.job import Folders, Job, Target, address_of
+from huai_client.transfer.http.job import FileSink, Folders, Job, address_of
 from huai_client.transfer.http.login import LOGIN_HINT
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.shared import NOT_READABLE, Shared
@@ -57,7 +57,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._run, self._folders, beginnings = place
         self._beginnings = dict(beginnings)
         self._retries: deque[File] = deque()
-        self._running: dict[Job, tuple[File, Target]] = {}
+        self._running: dict[Job, tuple[File, FileSink]] = {}
         self._waiting: list[tuple[File, int | None]] = []
         self._waiting_size = 0
         self._failures: dict[RelPath, int] = {}
@@ -82,7 +82,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             is_volatile = file.path in self._shared.options.volatile
             if is_volatile or begun < file.size or not is_proved:
                 return self._make_job(file, begun)
-            target = Target(self._folders, file.path)
+            target = FileSink(self._folders, file.path)
             target.begin(file.size)
             target.close(file.mtime)
             self._add_received(file, None)
@@ -121,7 +121,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         proved = proved and not changes
         requested = RequestedRange(0, file.size, file.size, proved=proved, changes=changes)
         position = begun if requested.proved else 0
-        target = Target(self._folders, file.path)
+        target = FileSink(self._folders, file.path)
         job = Job(address_of(self._url.source, file.path), requested, target, position)
         self._running[job] = file, target
         return job

@@ -31,7 +31,7 @@ from huai_client.transfer.errors import TransferError, UpstreamFullError, Upstre
 from huai_client.transfer.http.failure import failure_of, is_permanent
 from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.login import headers_for
-from huai_client.transfer.http.requests import Circumstances, Request, Traffic
+from huai_client.transfer.http.requests import Circumstances, ContentRequest, Traffic
 from huai_client.transfer.http.verdict import Meaning, Verdict
 from huai_client.transfer.limits import Grant
 from huai_client.transfer.options import TransferOptions
@@ -82,8 +82,8 @@ class Connections(AbstractContextManager["Connections"]):
         self._limits = limits
         self._headers = headers
         self._waiting_jobs: deque[tuple[Job, list[str]]] = deque()
-        self._busy: dict[pycurl.Curl, tuple[Request, int]] = {}
-        self._idle: list[Request] = []
+        self._busy: dict[pycurl.Curl, tuple[ContentRequest, int]] = {}
+        self._idle: list[ContentRequest] = []
         self._strikes = self._epoch = 0
         self._failure: TransferError | None = None
         self.traffic = Traffic()
@@ -150,11 +150,11 @@ class Connections(AbstractContextManager["Connections"]):
         connections, requests = self._limits.connections, self._limits.requests
         return requests if multiplexed else min(connections, requests)
 
-    def _idle_request(self, tls: Tls, reach: Reach | None) -> Request:
+    def _idle_request(self, tls: Tls, reach: Reach | None) -> ContentRequest:
         for position in reversed(range(len(self._idle))):
             if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
                 return self._idle.pop(position)
-        return Request(self._circumstances, tls, reach, self.traffic)
+        return ContentRequest(self._circumstances, tls, reach, self.traffic)
 
     def _reap(self, work: Work) -> None:
         for curl, error in self._loop.ended():
@@ -164,7 +164,7 @@ class Connections(AbstractContextManager["Connections"]):
                 raise request.broken
             self._conclude(work, request, epoch, error)
 
-    def _conclude(self, work: Work, request: Request, epoch: int, error: CurlError) -> None:
+    def _conclude(self, work: Work, request: ContentRequest, epoch: int, error: CurlError) -> None:
         """Pass a job that ended to `work`, or request its rest; a lasting failure ends the run."""
         number = error.number
         if number and request.refusal:
@@ -183,7 +183,7 @@ class Connections(AbstractContextManager["Connections"]):
         else:
             work.done(request.job, Verdict(Meaning.FAILING, f"the connection breaks: {error.text}"))
 
-    def _conclude_refusal(self, work: Work, request: Request) -> None:
+    def _conclude_refusal(self, work: Work, request: ContentRequest) -> None:
         """Record a connection to an address that is not permitted."""
         if request.hops:
             reason = f"a redirect to an internal address: {request.refusal}"
@@ -205,7 +205,7 @@ class Connections(AbstractContextManager["Connections"]):
             self._strikes += 1
         return self._strikes < _STRIKES_MOST
 
-    def _conclude_response(self, work: Work, request: Request, verdict: Verdict) -> None:
+    def _conclude_response(self, work: Work, request: ContentRequest, verdict: Verdict) -> None:
         """Follow a redirect, stop at a full server, or pass the verdict to `work`."""
         job = request.job
         if verdict.meaning is Meaning.REDIRECT:
@@ -225,7 +225,7 @@ class Connections(AbstractContextManager["Connections"]):
             work.done(job, verdict)
 
     @staticmethod
-    def _follow(request: Request, verdict: Verdict) -> list[str]:
+    def _follow(request: ContentRequest, verdict: Verdict) -> list[str]:
         address = request.hops[-1] if request.hops else request.job.address
         target = redirect_target(address, verdict.location)
         if len(request.hops) >= REDIRECTIONS_MOST or target in (request.job.address, *request.hops):

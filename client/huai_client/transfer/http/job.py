@@ -133,7 +133,7 @@ class Folders(AbstractContextManager["Folders"]):
         os.utime(basename(path), ns=times, dir_fd=self.of(path), follow_symlinks=False)
 
 
-class Target(Sink):
+class FileSink(Sink):
     """A file to write."""
 
     def __init__(self, folders: Folders, path: RelPath) -> None:

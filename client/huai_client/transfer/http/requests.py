@@ -50,7 +50,7 @@ class Traffic:
         """Least seconds from a request to its response; 0 before the first one."""
 
 
-class Request(Handle):
+class ContentRequest(Handle):
     """A handle, and the job that it carries out."""
 
     def __init__(

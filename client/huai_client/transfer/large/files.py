@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
-from huai_client.metadata.block_indices import BlockIndices
+from huai_client.metadata.block_indices import BlockIndexFetch
 from huai_client.metadata.upstream import Upstream
 from huai_client.staging import Patch, Staging
 from huai_client.staging.patches import file_state
@@ -44,7 +44,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Origins(NamedTuple):
     """The sources of blocks."""
 
-    indices: BlockIndices
+    indices: BlockIndexFetch
     former: Former | None
     """None if no file of the tree may be trusted unread."""
     pieces: Pieces
@@ -243,7 +243,7 @@ def update(
     `DiskFullError` if the disk is full.
     """
     upstream, options = means.upstream, means.options
-    indices = BlockIndices(
+    indices = BlockIndexFetch(
         upstream.metadata, upstream.deadline, timeout=options.timeout, on_message=listener.retried
     )
     former = None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
-from huai_client.metadata.block_indices import BlockIndices
+from huai_client.metadata.block_indices import BlockIndexFetch
 from huai_client.staging.patches import file_state
 from huai_client.tree import PathError, View
 from huai_client.tree.handles import closing
@@ -84,7 +84,7 @@ class Former(NamedTuple):
     """The tree as the last sync left it."""
 
     selection: Selection
-    indices: BlockIndices
+    indices: BlockIndexFetch
     until: int
     """Nanoseconds since the epoch: a file that was changed later is not trusted."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.rows import in_rows
-from huai_client.tree import PathError, Row, StorageError
+from huai_client.tree import PathError, RowResult, StorageError
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
 
@@ -19,12 +19,12 @@ class Steps:
         self.rows: list[int] = []
         self._broken = broken
 
-    def __call__(self, items: Sequence[RelPath]) -> Row:
+    def __call__(self, items: Sequence[RelPath]) -> RowResult:
         self.rows.append(len(items))
         for count, item in enumerate(items):
             if item in self._broken:
-                return Row(count, PathError(item, "broken"))
-        return Row(len(items), None)
+                return RowResult(count, PathError(item, "broken"))
+        return RowResult(len(items), None)
 
 
 def paths(count: int) -> list[RelPath]:
@@ -87,8 +87,8 @@ def test_each_fails() -> None:
 
 
 def test_what_is_done_is_told_before_the_disk_is_full() -> None:
-    def full(_: Sequence[RelPath]) -> Row:
-        return Row(2, StorageError(at(b"x"), errno.ENOSPC))
+    def full(_: Sequence[RelPath]) -> RowResult:
+        return RowResult(2, StorageError(at(b"x"), errno.ENOSPC))
 
     items = paths(5)
     rows = in_rows(items, full, lambda _: True, Withholding())

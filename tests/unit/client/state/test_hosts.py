@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.hosts import ConnectionLimit, ConnectionLimitError, Hosts
+from huai_client.state.hosts import ConnectionLimitError, HostLimit, Hosts
 from tests.support.upstream import ENVIRONMENT
 
 SECONDS = 20
@@ -25,7 +25,7 @@ def never(_: float) -> None:
 
 
 def test_no_more_than_there_may_be(tmp_path: Path) -> None:
-    limit = ConnectionLimit(tmp_path / "h", 2)
+    limit = HostLimit(tmp_path / "h", 2)
     with limit.slot(never), limit.slot(never):
         pauses: list[float] = []
         waits: list[int] = []
@@ -44,7 +44,7 @@ def test_no_more_than_there_may_be(tmp_path: Path) -> None:
 
 
 def test_more_are_taken_only_if_they_are_free(tmp_path: Path) -> None:
-    limit = ConnectionLimit(tmp_path / "h", 4)
+    limit = HostLimit(tmp_path / "h", 4)
     with limit.slot(never), limit.more(2) as two, limit.more(3) as rest:
         assert [len(two), len(rest)] == [2, 1]
         with limit.more(1) as none:
@@ -68,7 +68,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     most: list[int] = []
 
     def connect() -> None:
-        with ConnectionLimit(tmp_path / "h", 2).slot(lambda _: time.sleep(0.001)):
+        with HostLimit(tmp_path / "h", 2).slot(lambda _: time.sleep(0.001)):
             busy.append(1)
             most.append(len(busy))
             time.sleep(0.01)
@@ -85,7 +85,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> None:
     """Hold the slot for rsync, which may outlive the client that started it."""
-    limit = ConnectionLimit(tmp_path / "h", 1)
+    limit = HostLimit(tmp_path / "h", 1)
     with limit.slot(never) as handle:
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"],
@@ -106,7 +106,7 @@ def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> Non
 
 
 def test_nobody_overtakes_those_who_queue(tmp_path: Path) -> None:
-    limit = ConnectionLimit(tmp_path / "h", 1)
+    limit = HostLimit(tmp_path / "h", 1)
     with limit.slot(never):
         pass
     line = os.open(tmp_path / "h" / "queue", os.O_RDWR)
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(ConnectionLimitError),
-        ConnectionLimit(tmp_path / "file" / "h", 1).slot(never),
+        HostLimit(tmp_path / "file" / "h", 1).slot(never),
     ):
         pass
 

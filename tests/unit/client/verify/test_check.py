@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Difference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind
 from huai_client.publish.executor import execute
 from huai_client.tree import View
 from huai_schema.entries import Entry, File
@@ -75,7 +75,7 @@ def test_extraneous_files_of_every_type(tree: SingleTree) -> None:
     os.mkfifo(tree.dest / "A")
     settle(tree, b"", b"a", b"a/b")
     assert check(tree) == [
-        Difference(at(path), Kind.EXTRANEOUS)
+        Difference(at(path), DifferenceKind.EXTRANEOUS)
         for path in (b"A", b"a/b/zz", b"a/new", b"a/new/deep", b"a/new/deep/f")
     ]
 
@@ -85,10 +85,10 @@ def test_what_differs(tree: SingleTree) -> None:
     (tree.dest / "c").chmod(0o700)
     (tree.dest / "a/leader").chmod(0o600)
     assert check(tree) == [
-        Difference(at(b"a/b/also"), Kind.DIFFERS, ("mode",)),
-        Difference(at(b"a/leader"), Kind.DIFFERS, ("mode",)),
-        Difference(at(b"c"), Kind.DIFFERS, ("mode",)),
-        Difference(at(b"e"), Kind.DIFFERS, ("mtime", "size")),
+        Difference(at(b"a/b/also"), DifferenceKind.DIFFERS, ("mode",)),
+        Difference(at(b"a/leader"), DifferenceKind.DIFFERS, ("mode",)),
+        Difference(at(b"c"), DifferenceKind.DIFFERS, ("mode",)),
+        Difference(at(b"e"), DifferenceKind.DIFFERS, ("mtime", "size")),
     ]
 
 
@@ -103,8 +103,8 @@ def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> N
         tree.set_attributes(entry)
     assert check(tree, content=False) == []
     assert check(tree) == [
-        Difference(at(b"a/b/f"), Kind.DIFFERS, ("digest",)),
-        Difference(at(b"a/leader"), Kind.DIFFERS, ("digest",)),
+        Difference(at(b"a/b/f"), DifferenceKind.DIFFERS, ("digest",)),
+        Difference(at(b"a/leader"), DifferenceKind.DIFFERS, ("digest",)),
     ]
 
 
@@ -119,8 +119,8 @@ def test_a_leaf_where_a_directory_should_be(tree: SingleTree, kind: str) -> None
         os.mkfifo(tree.dest / "c")
     settle(tree, b"")
     differences = check(tree)
-    assert differences[0] == Difference(at(b"c"), Kind.DIFFERS, ("type",))
-    assert {item.kind for item in differences[1:]} == {Kind.MISSING}
+    assert differences[0] == Difference(at(b"c"), DifferenceKind.DIFFERS, ("type",))
+    assert {item.kind for item in differences[1:]} == {DifferenceKind.MISSING}
     assert len(differences) == 41
 
 
@@ -128,7 +128,7 @@ def test_two_files_that_should_not_be_one(tree: SingleTree) -> None:
     (tree.dest / "c/1").unlink()
     os.link(tree.dest / "c/0", tree.dest / "c/1")
     settle(tree, b"c")
-    assert check(tree) == [Difference(at(b"c/1"), Kind.DIFFERS, ("digest", "link"))]
+    assert check(tree) == [Difference(at(b"c/1"), DifferenceKind.DIFFERS, ("digest", "link"))]
 
 
 def test_a_hardlink_from_outside_is_nobodys_business(tree: SingleTree) -> None:
@@ -155,9 +155,9 @@ def steps_with_unreadable_paths(folder: Path) -> None:
     with View(folder, owners=False) as view:
         differences = sorted(verify(view, WANTED, content=True))
     assert [(item.path, item.kind, item.attributes) for item in differences] == [
-        (b"a/b", Kind.DIFFERS, ("mode",)),
-        (b"a/b", Kind.UNREADABLE, ()),
-        (b"e", Kind.UNREADABLE, ()),
+        (b"a/b", DifferenceKind.DIFFERS, ("mode",)),
+        (b"a/b", DifferenceKind.UNREADABLE, ()),
+        (b"e", DifferenceKind.UNREADABLE, ()),
     ]
 
 

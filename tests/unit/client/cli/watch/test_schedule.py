@@ -1,6 +1,6 @@
 """The times at which modules are synced, with a fixed clock."""
 
-from huai_client.cli.watch.schedule import FIRST_PAUSE, Rhythm, Schedule
+from huai_client.cli.watch.schedule import FIRST_PAUSE, Rhythm, SyncSchedule
 from huai_client.cli.watch.watch import listener_pause
 
 RHYTHM = Rhythm(spread=30, poll=600, poll_with_events=3600)
@@ -11,8 +11,8 @@ def latest(_: float, most: float) -> float:
     return most
 
 
-def make_schedule(*names: str) -> Schedule:
-    schedule = Schedule(latest)
+def make_schedule(*names: str) -> SyncSchedule:
+    schedule = SyncSchedule(latest)
     schedule.set_modules(dict.fromkeys(names, RHYTHM), 0)
     return schedule
 
@@ -52,7 +52,7 @@ def test_who_is_told_of_is_looked_at_less_often() -> None:
 
 
 def test_pauses_double_and_a_newer_commit_ends_them() -> None:
-    schedule = Schedule(latest)
+    schedule = SyncSchedule(latest)
     schedule.set_modules({"one": RHYTHM._replace(spread=1)}, 0)
     pauses = []
     for _ in range(12):

@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import GitObject
 from huai_schema.errors import FormatError, MissingObjectError
 from tests.support.packs import PackObjects, full_record, pack, resolve
@@ -129,4 +129,4 @@ def test_looking_at_trees_is_work() -> None:
     objects = PackObjects()
     tree = objects.tree(m=objects.blob(b"x"))
     with pytest.raises(FormatError, match="unfolds to more"):
-        check_connected(tree, [], objects, Work(10))
+        check_connected(tree, [], objects, WorkLimit(10))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, Work
+from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, WorkLimit
 from huai_client.metadata.git.objects import GitObject, Objects
 from huai_native._native import Packs
 from huai_schema.errors import FormatError
@@ -33,7 +33,7 @@ def install(folder: Path, packed: bytes, objects: Objects | None = None) -> Path
     with IncomingPack(folder) as incoming:
         for at in range(0, len(packed), 7):
             incoming.write(packed[at : at + 7])
-        return incoming.install(PackObjects() if objects is None else objects, Work())[0]
+        return incoming.install(PackObjects() if objects is None else objects, WorkLimit())[0]
 
 
 def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
 
     def left(limit: int) -> int:
         """Return the rest of a work of `limit`."""
-        work = Work(limit)
+        work = WorkLimit(limit)
         with IncomingPack(tmp_path) as incoming:
             incoming.write(packed)
             incoming.install(PackObjects(), work)
@@ -58,7 +58,7 @@ def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
 
 
 def test_no_pack_unfolds_to_more_than_the_limit() -> None:
-    work = Work()
+    work = WorkLimit()
     work.allow(1 << 40)
     assert work.left == WORK_BYTES
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Candidate, Difference, Kind, TreeDiff
+from huai_client.diff.candidate import Candidate, Difference, DifferenceKind, TreeDiff
 from huai_client.filters import FilterError
 from huai_client.plan.protect import ProtectedContents, Protection, drop_protected, without_expected
 from huai_client.tree import View
@@ -123,15 +123,15 @@ def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
 def test_what_verify_finds(view: View, tmp_path: Path) -> None:
     make_files(tmp_path, "strange/x.local", "stranger/x", "trace/x.local", "trace2/x")
     differences = [
-        Difference(at(b"strange"), Kind.EXTRANEOUS),
-        Difference(at(b"strange/x.local"), Kind.EXTRANEOUS),
-        Difference(at(b"stranger"), Kind.EXTRANEOUS),
-        Difference(at(b"stranger/x"), Kind.EXTRANEOUS),
-        Difference(at(b"gone.local"), Kind.MISSING),
-        Difference(at(b"trace"), Kind.DIFFERS, ("mtime",)),
-        Difference(at(b"trace"), Kind.DIFFERS, ("mode", "mtime")),
-        Difference(at(b"trace2"), Kind.DIFFERS, ("mtime",)),
-        Difference(at(b"trace2/x"), Kind.DIFFERS, ("mtime",)),
+        Difference(at(b"strange"), DifferenceKind.EXTRANEOUS),
+        Difference(at(b"strange/x.local"), DifferenceKind.EXTRANEOUS),
+        Difference(at(b"stranger"), DifferenceKind.EXTRANEOUS),
+        Difference(at(b"stranger/x"), DifferenceKind.EXTRANEOUS),
+        Difference(at(b"gone.local"), DifferenceKind.MISSING),
+        Difference(at(b"trace"), DifferenceKind.DIFFERS, ("mtime",)),
+        Difference(at(b"trace"), DifferenceKind.DIFFERS, ("mode", "mtime")),
+        Difference(at(b"trace2"), DifferenceKind.DIFFERS, ("mtime",)),
+        Difference(at(b"trace2/x"), DifferenceKind.DIFFERS, ("mtime",)),
     ]
     unexpected = list(without_expected(differences, Protection(["*.local"]), view))
     assert unexpected == [differences[2], differences[3], *differences[6:]]
