@@ -6,7 +6,7 @@ does so, last.  Packs that git installed are removed if the commit is not comple
 
 from pathlib import Path
 
-from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
+from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import WORK_BYTES, WorkLimit
 from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.git.program import GitProgram
@@ -14,6 +14,7 @@ from huai_client.metadata.newest import Newest
 from huai_client.metadata.packs import list_packs
 from huai_program.packs import remove_packs, remove_unfinished
 from huai_program.shallow import write_shallow
+from huai_schema.codec.commits import CommitObject
 from huai_schema.errors import FormatError, MissingObjectError
 
 
@@ -56,7 +57,7 @@ class GitFetch:
         write_shallow(local.path, shallow_of({**heads, commit: head}))
         return tuple(sorted(set(list_packs(local.path)) - before))
 
-    def _receive(self, bases: dict[str, CommitHead]) -> CommitHead:
+    def _receive(self, bases: dict[str, CommitObject]) -> CommitObject:
         """Fetch the objects that the commits in `bases` lack, and check that none is missing."""
         local, commit = self._local, self._newest.commit
         self._git.fetch(local.path, commit, local.borrowed, refetch=not bases)

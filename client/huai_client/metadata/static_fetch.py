@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.metadata.git.connectivity import CommitHead
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import REPLY_BYTES, WorkLimit
 from huai_client.metadata.git.local import LocalRepository, shallow_of
@@ -32,7 +31,7 @@ from huai_client.metadata.newest import Newest
 from huai_client.run.options import Deadline
 from huai_native._native import Blake3
 from huai_program.shallow import write_shallow
-from huai_schema.codec.commits import decode_commit
+from huai_schema.codec.commits import CommitObject, decode_commit
 from huai_schema.codec.static_files import (
     FOLDER,
     NOTHING,
@@ -197,7 +196,7 @@ class StaticFetch:
         return static
 
     def _follow(
-        self, way: list[_Hop], bases: dict[str, CommitHead], complete: dict[str, CommitHead]
+        self, way: list[_Hop], bases: dict[str, CommitObject], complete: dict[str, CommitObject]
     ) -> None:
         """Fetch the steps, which build on the commits in `bases`; those in `complete` are here."""
         local = self._local
@@ -211,7 +210,7 @@ class StaticFetch:
             if hop != way[-1]:
                 self._on_step(hop.commit)
 
-    def _fetch_step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitHead, Path | None]:
+    def _fetch_step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitObject, Path | None]:
         local = self._local
         with IncomingPack(local.path / "objects" / "pack") as pack:
             self._read(hop.file, hop.file.pack, pack.write)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.metadata.git.connectivity import CommitHead, parse_head, read_commit
+from huai_client.metadata.git.connectivity import read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import Objects
 from huai_client.run.options import NEVER, Deadline
+from huai_schema.codec.commits import CommitObject, decode_commit
 from huai_schema.errors import FormatError
 
 
@@ -33,25 +34,25 @@ class LocalRepository(NamedTuple):
     borrowed: Collection[Path] = ()
     """Repositories whose objects are read as well."""
 
-    def heads(self, commits: Iterable[str]) -> dict[str, CommitHead]:
-        """Return the heads of commits that are here."""
+    def heads(self, commits: Iterable[str]) -> dict[str, CommitObject]:
+        """Return commits that are here, by id."""
         return {commit: read_commit(commit, self.objects) for commit in commits}
 
     def install(
         self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: WorkLimit
-    ) -> tuple[CommitHead, Path | None]:
+    ) -> tuple[CommitObject, Path | None]:
         """Check that `pack` and the trees `complete` hold all of `commit`, and install it.
 
-        Returns the commit's head, and the pack's path if it adds a file; reports a refused pack.
+        Returns the commit, and the pack's path if it adds a file; reports a refused pack.
         """
         try:
             path, data = pack.install(self.objects, work, (bytes.fromhex(commit), [*complete]))
+            return decode_commit(data), path
         except FormatError as error:
             self.refused(error)
             raise
-        return parse_head(commit, data), path
 
 
-def shallow_of(commits: dict[str, CommitHead]) -> set[str]:
+def shallow_of(commits: dict[str, CommitObject]) -> set[str]:
     """Return the commits with parents: history is never fetched, and never used if it is here."""
-    return {commit for commit, head in commits.items() if head.has_parents}
+    return {commit for commit, head in commits.items() if head.parents}
