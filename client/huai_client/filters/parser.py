@@ -49,13 +49,13 @@ class Parser:
         """Read one rule, as of `--filter=TEXT`; an empty text is ignored."""
         self._read(text, RuleContext(place))
 
-    def include(self, text: bytes, place: str = "--include") -> None:
+    def include(self, text: bytes) -> None:
         """Read one pattern, as of `--include=TEXT`."""
-        self._read(text, RuleContext(place, Style.PREFIXED, include=True))
+        self._read(text, RuleContext("--include", Style.PREFIXED, include=True))
 
-    def exclude(self, text: bytes, place: str = "--exclude") -> None:
+    def exclude(self, text: bytes) -> None:
         """Read one pattern, as of `--exclude=TEXT`."""
-        self._read(text, RuleContext(place, Style.PREFIXED))
+        self._read(text, RuleContext("--exclude", Style.PREFIXED))
 
     def include_from(self, name: bytes) -> None:
         """Read the patterns of a file, as of `--include-from=NAME`."""

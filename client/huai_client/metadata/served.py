@@ -60,10 +60,10 @@ def decode_modules(body: bytes, place: str) -> list[ServedModule]:
         ) from None
 
 
-def suggest_module(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
+def suggest_module(url: MetadataUrl, name: str) -> str:
     """Return a hint about an upstream that does not have `name`, after one request to it."""
     try:
-        names = [each.name for each in list_modules(url, timeout=timeout)]
+        names = [each.name for each in list_modules(url, timeout=_PROBE_SECONDS)]
     except HuaiError:
         return "check the URL and the module's name"
     near = closest(name, names)
