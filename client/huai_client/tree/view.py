@@ -162,15 +162,12 @@ class View:
         """Copy files of this tree to the staging area; return the result of `stage_copies`."""
         return self._native.stage_copies(files, until, area, may_continue)
 
-    def _open_up_and_retry(self, operation: Callable[[], T], *folders: RelPath) -> T:
-        """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""
+    def _open_up_and_retry(self, operation: Callable[[], T], folder: RelPath) -> T:
+        """Call `operation`; if it fails for lack of permission, give `folder` u+rwx and repeat."""
         try:
             return operation()
         except PermissionError as error:
-            if error.errno != errno.EACCES:
-                raise
-            loosened = [self._native.make_writable(folder) for folder in folders]
-            if not any(loosened):
+            if error.errno != errno.EACCES or not self._native.make_writable(folder):
                 raise
             return operation()
 

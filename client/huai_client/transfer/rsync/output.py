@@ -26,7 +26,6 @@ _UNREADABLE = re.compile(
     rb"^rsync: (?:\[sender\] )?(?:send_files failed to open|link_stat|readlink_stat|opendir) "
     rb'"(.+)"(?: \(in [^"]*\))?(?: failed)?: Permission denied \(13\)$'
 )
-_ESCAPED = re.compile(rb"\\#([0-7]{3})")
 _NAMES_KEPT = 10_000
 _REFUSES = b"rsync: The server is configured to refuse "
 _RESET = b" Connection reset by peer (104)"
@@ -91,7 +90,7 @@ class RsyncOutput:
         elif match := _RECEIVED.match(line):
             self.received = int(match[1])
         elif match := _TOO_LARGE.match(line):
-            self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), match[1]))
+            self.too_large.add(_unescape(match[1]))
 
     def read_errors(self, data: bytes) -> None:
         """Read a piece of standard error."""
@@ -110,7 +109,7 @@ class RsyncOutput:
                 option = line.removeprefix(_REFUSES).partition(b" ")[0]
                 self.refused = option.decode("ascii", "replace")
         elif (unreadable := _UNREADABLE.match(line)) and len(self._unreadable) < _NAMES_KEPT:
-            self._unreadable.append(_ESCAPED.sub(_byte, unreadable[1]))
+            self._unreadable.append(_unescape(unreadable[1]))
         elif (local := _LOCAL.match(line)) and _WRITING.match(local[1]):
             self.too_much |= _TOO_MUCH.search(line) is not None
             self.no_room |= _NO_ROOM.search(line) is not None
@@ -147,5 +146,5 @@ class RsyncOutput:
         return show((denials or causes or [*self._complaints])[-1][:_SHOWN])
 
 
-def _byte(escaped: re.Match[bytes]) -> bytes:
-    return bytes((int(escaped[1], 8) & 0xFF,))
+def _unescape(name: bytes) -> bytes:
+    return _OCTAL.sub(lambda code: bytes((int(code[1], 8),)), name)
