@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
-from huai_client.plan.operations import Plan, StepKind
+from huai_client.plan.operations import StepKind
 from huai_client.plan.prepared import PreparedPlan
 from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import HuaiError
@@ -104,8 +104,8 @@ class Changes:
             files = {
                 kind: stack.enter_context((self._planned / kind).open("ab")) for kind in ListKind
             }
-            for step, path in _steps(plan):
-                for kind, line in self._lines_of(step, path):
+            for step, entry in plan.steps():
+                for kind, line in self._lines_of(step, entry.path):
                     files[kind].write(line + b"\0")
             for file in files.values():
                 file.flush()
@@ -149,23 +149,6 @@ class Changes:
                 yield ListKind.WRITTEN, old
         elif step is not StepKind.DIRECTORY or path not in self._new_directories:
             yield _KINDS[step], path or b"."
-
-
-def _steps(plan: Plan) -> Iterator[tuple[StepKind, RelPath]]:
-    for item in (*plan.clear, *plan.removals):
-        yield StepKind.REMOVE, item.path
-    for path in plan.make:
-        yield StepKind.MAKE, path
-    for move in plan.moves:
-        yield StepKind.MOVE, move.new
-    for stage in plan.stages:
-        for written in (stage.fetches, stage.links, stage.symlinks):
-            for entry in written:
-                yield StepKind.PUBLISH, entry.path
-        for entry in stage.attributes:
-            yield StepKind.ATTRIBUTES, entry.path
-    for directory in plan.directories:
-        yield StepKind.DIRECTORY, directory.path
 
 
 def _paths(path: Path) -> list[bytes]:

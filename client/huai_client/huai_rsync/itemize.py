@@ -6,11 +6,11 @@ characters in them are escaped.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from huai_client.diff.candidate import Candidate, Remove
+from huai_client.diff.candidate import Candidate
 from huai_client.huai_rsync.log import Item, Items, PlanStep
-from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.operations import Plan, StepKind
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -28,7 +28,11 @@ def items(plan: Plan, candidates: Iterable[Candidate]) -> Items:
     """Return the lines of rsync for `plan`, which was made from `candidates`."""
     by_path = {candidate.path: candidate for candidate in candidates}
     lines: Items = {}
-    for step, entry in _steps(plan):
+    new_directories = {*plan.make, *(move.new for move in plan.moves)}
+    for kind, entry in plan.steps():
+        if kind is StepKind.DIRECTORY and entry.path in new_directories:
+            continue
+        step = PlanStep(kind, entry.path)
         item = _item(step, entry, by_path.get(step.path))
         if item is not None:
             lines[step] = [item]
@@ -52,33 +56,6 @@ def _turn_links(plan: Plan, by_path: dict[RelPath, Candidate], lines: Items) -> 
                 item._replace(itemized=b"hf" + _NEW, tail=b" => " + _printable(file.path))
                 for item in items
             ]
-
-
-def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
-    yield from (_removal("clear", item) for item in plan.clear)
-    for path in plan.make:
-        yield PlanStep("make", path), Directory(path, 0)
-    for move in plan.moves:
-        yield PlanStep("move", move.new), Directory(move.new, 0)
-    for stage in plan.stages:
-        yield from _steps_of(stage)
-    yield from (_removal("remove", item) for item in plan.removals)
-    new_directories = {*plan.make, *(move.new for move in plan.moves)}
-    for directory in plan.directories:
-        if directory.path not in new_directories:
-            yield PlanStep("directory", directory.path), directory
-
-
-def _removal(kind: str, item: Remove) -> tuple[PlanStep, Entry]:
-    entry = Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
-    return PlanStep(kind, item.path), entry
-
-
-def _steps_of(stage: Stage) -> Iterator[tuple[PlanStep, Entry]]:
-    yield from ((PlanStep("publish", file.path), file) for file in stage.fetches)
-    yield from ((PlanStep("link", file.path), file) for file in stage.links)
-    yield from ((PlanStep("symlink", symlink.path), symlink) for symlink in stage.symlinks)
-    yield from ((PlanStep("attributes", entry.path), entry) for entry in stage.attributes)
 
 
 def _item(step: PlanStep, entry: Entry, candidate: Candidate | None) -> Item | None:

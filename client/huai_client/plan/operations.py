@@ -8,7 +8,7 @@ names a file that is still missing, and a pointer never names such an index.  `p
 the stage of a path.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -82,7 +82,24 @@ class Plan:
     reuses: dict[RelPath, Reuse] = field(default_factory=dict)
     """By path: local sources of files in `fetches`, which need no transfer."""
 
+    def steps(self) -> Iterator[tuple[StepKind, Entry]]:
+        """Yield all steps in order; a removed, made or moved directory has no attributes."""
+        yield from ((StepKind.CLEAR, _removed(item)) for item in self.clear)
+        yield from ((StepKind.MAKE, Directory(path, 0)) for path in self.make)
+        yield from ((StepKind.MOVE, Directory(move.new, 0)) for move in self.moves)
+        for stage in self.stages:
+            yield from ((StepKind.PUBLISH, file) for file in stage.fetches)
+            yield from ((StepKind.LINK, file) for file in stage.links)
+            yield from ((StepKind.SYMLINK, symlink) for symlink in stage.symlinks)
+            yield from ((StepKind.ATTRIBUTES, entry) for entry in stage.attributes)
+        yield from ((StepKind.REMOVE, _removed(item)) for item in self.removals)
+        yield from ((StepKind.DIRECTORY, directory) for directory in self.directories)
+
     @property
     def fetches(self) -> Sequence[File]:
         """The files to fetch of all stages."""
         return joined(*(stage.fetches for stage in self.stages))
+
+
+def _removed(item: Remove) -> Entry:
+    return Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
