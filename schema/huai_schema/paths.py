@@ -7,6 +7,7 @@ Two orders: `path_order` compares components, so a directory comes right before 
 `tree_order` is that of FORMAT.md: a directory, its leaves by name, then its subdirectories.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NewType
 
@@ -113,3 +114,9 @@ def ancestors(path: bytes) -> list[RelPath]:
         path = parent(path)
         directories.append(RelPath(path))
     return directories
+
+
+def after_moves(path: RelPath, moves: Mapping[RelPath, RelPath]) -> RelPath:
+    """Return the path after `moves` of directories above it, which are new paths by old path."""
+    old = next((above for above in ancestors(path) if above in moves), None)
+    return path if old is None else RelPath(moves[old] + path[len(old) :])

@@ -23,7 +23,7 @@ from huai_client.tree import View
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.paths import RelPath, ancestors, parent
+from huai_schema.paths import RelPath, after_moves, ancestors, parent
 
 if TYPE_CHECKING:
     from huai_client.diff.table import SurveyedPath
@@ -97,9 +97,7 @@ class ChangedPaths:
         targets = {move.old: move.new for move in self.moves}
         left: dict[RelPath, list[Entry]] = {}
         for path, before in left_behind(past).items():
-            old = next((above for above in ancestors(path) if above in targets), None)
-            place = path if old is None else RelPath(targets[old] + path[len(old) :])
-            left.setdefault(place, []).extend(before)
+            left.setdefault(after_moves(path, targets), []).extend(before)
         entries = self._target.entries_at(left)
         self.table.add([(path, entries.get(path), before) for path, before in left.items()])
         self.table.engine.merge()

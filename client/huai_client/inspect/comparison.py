@@ -18,7 +18,7 @@ from huai_schema.diff.changes import Change, Moved, differing, is_touched_direct
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, ancestors, path_order
+from huai_schema.paths import RelPath, after_moves, path_order
 
 _REMOVED_MOST = 1_000_000
 """The number of removed files above which moves are not searched, to bound the memory."""
@@ -77,17 +77,10 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         if isinstance(difference, Moved):
             sources[difference.new] = difference.old
         elif sources and difference.new is None and difference.old is not None:
-            yield _at_old_path(difference.old, sources)
+            path = after_moves(difference.old.path, sources)
+            yield Change(path, difference.old._replace(path=path), None)
             continue
         yield difference
-
-
-def _at_old_path(removed: Entry, sources: dict[RelPath, RelPath]) -> Change:
-    path = removed.path
-    above = next((each for each in ancestors(path) if each in sources), None)
-    if above is not None:
-        path = RelPath(sources[above] + path[len(above) :])
-    return Change(path, removed._replace(path=path), None)
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:

@@ -3,7 +3,6 @@
 Only composes; reads attributes and no content, and changes nothing.
 """
 
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from huai_client.inspect.comparison import PathEvent, path_events
 from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import PlanBuilder, applied_selection, publish_order
-from huai_client.plan.operations import Plan
 from huai_client.plan.order import GENERIC, Placement
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.plan.protect import Protection
@@ -32,7 +30,7 @@ from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.errors import HuaiError
-from huai_schema.paths import RelPath, ancestors, show
+from huai_schema.paths import RelPath, after_moves, ancestors, show
 
 
 class Preview(NamedTuple):
@@ -69,19 +67,13 @@ def preview(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Preview:
     return _of_path(path, prepared, seconds(mirror.config.delete_after))
 
 
-def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
-    """Yield the path after the plan has moved a directory above it."""
-    for move in plan.moves:
-        if move.old in ancestors(path):
-            yield RelPath(move.new + path[len(move.old) :])
-
-
 def _of_path(path: RelPath, prepared: PreparedPlan, patience: int) -> Preview:
     """Return the operations of a plan on `path` or above it, and the number of those below it."""
     below = 0
     inside = path + b"/"
     around = {path, *ancestors(path)}
-    places = {path, *_after(path, prepared.plan)}
+    moves = {move.old: move.new for move in prepared.plan.moves}
+    places = {path, after_moves(path, moves)}
     concerned = [
         ("move", f"{show(move.old)} to {show(move.new)}")
         for move in prepared.plan.moves

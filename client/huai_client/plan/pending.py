@@ -16,7 +16,7 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.protect import ReadableTree, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink
-from huai_schema.paths import RelPath, ancestors, parent, path_order
+from huai_schema.paths import RelPath, after_moves, ancestors, parent, path_order
 
 MOST = 1_000_000
 """Delayed deletions at a time; if there are more, the oldest are made early."""
@@ -167,15 +167,7 @@ def _is_due(pending: DelayedDeletion, policy: DelayPolicy) -> bool:
 def follow_moves(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
     """Return `pending` with the paths that they have after the renames."""
     targets = {move.old: move.new for move in moves}
-    moved: list[DelayedDeletion] = []
-    for deletion in pending:
-        old = next((above for above in ancestors(deletion.path) if above in targets), None)
-        if old is not None:
-            path = RelPath(targets[old] + deletion.path[len(old) :])
-            moved.append(deletion._replace(path=path))
-        else:
-            moved.append(deletion)
-    return moved
+    return [each._replace(path=after_moves(each.path, targets)) for each in pending]
 
 
 def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
