@@ -14,8 +14,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from huai_client.config.load import ClientConfig, Module
 from huai_client.huai_rsync import exec_rsync as handover
 from huai_client.huai_rsync.eligibility import modes_of
@@ -25,8 +23,8 @@ from huai_client.huai_rsync.request import RsyncRequest
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import find_newest
 from huai_client.state.paths import module_places
-from huai_client.state.state import StateError, replace_durably
 from huai_program.durations import Duration
+from huai_program.record_file import RecordFile
 from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME, Announcement
 from huai_schema.errors import FormatError
 
@@ -34,6 +32,7 @@ _TIMEOUT_SECONDS = 3
 _PATIENCE_SECONDS = 86_400
 _MAX_AGE = Duration("7d")
 _MEMORY = "rsync-sources.json"
+_REFUSED = RecordFile(dict[str, int], needed=False)
 _ABSENT = 23
 """rsync's exit code if the source does not have the file."""
 
@@ -82,17 +81,14 @@ def record_refusal(request: RsyncRequest, root: Path) -> None:
     """Record that the source of `request` is not an upstream; best effort."""
     now = int(time.time())
     current = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
-    with suppress(OSError, StateError):
+    with suppress(OSError):
         root.mkdir(parents=True, exist_ok=True)
-        replace_durably(root / _MEMORY, msgspec.json.encode({**current, str(request.source): now}))
+        _REFUSED.save(root / _MEMORY, {**current, str(request.source): now})
 
 
 def _refused(root: Path) -> dict[str, int]:
     """Return the sources that are not upstreams, with the times of their discovery."""
-    try:
-        return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-        return {}
+    return _REFUSED.load(root / _MEMORY) or {}
 
 
 def _is_empty(dest: str) -> bool:
