@@ -1,10 +1,8 @@
 """`[modules.NAME.proofs]`: what is published of a signed archive, and what is held back."""
 
-import json
 import os
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -78,6 +76,14 @@ def test_a_good_signature_is_published(
     assert [event["failure"] for event in ended.events("proof")] == [""]
     assert_equal(up, down)
     assert down.sync("--json").events("proof") == []  # nothing new, nothing to prove
+    archive.sign("old")  # only the signature is new
+    up.commit()
+    assert down.sync().code == 0
+    assert_equal(up, down)
+    (up.tree / DISTS / "Release.gpg").write_bytes(b"nothing")
+    up.commit()
+    refused(down, "Release")
+    assert text(down, "Release.gpg") != b"nothing"
 
 
 def test_another_key(up: Upstream, archive: Archive, down: Downstream) -> None:
@@ -85,11 +91,15 @@ def test_another_key(up: Upstream, archive: Archive, down: Downstream) -> None:
     archive.sign("new")
     up.put(b"README", b"they change too")
     up.commit()
-    refused(down, "a key that the keyring does not have")
-    pool = {path.name for path in (down.dest / "pool/main").iterdir()}
-    assert pool == {"hello_1_amd64.deb", "hello_2_amd64.deb"}  # the old indices name the first
-    assert (down.dest / "README").read_bytes() == b"they change too"
-    refused(down, "a key that the keyring does not have")  # each run tries again
+    for rule in ("", "payload **", "volatile InRelease", "profile generic /"):
+        if rule:  # of the upstream, which do not count
+            up.change(publish=(rule,))
+            up.commit()
+        refused(down, "a key that the keyring does not have")  # each run tries again
+        pool = {path.name for path in (down.dest / "pool/main").iterdir()}
+        assert pool == {"hello_1_amd64.deb", "hello_2_amd64.deb"}  # the old indices name the first
+        assert (down.dest / "README").read_bytes() == b"they change too"
+    up.change(publish=())
     archive.sign("old")
     up.commit()
     assert down.sync().code == 0
@@ -114,16 +124,12 @@ def test_words_of_gpgv_beside_its_status(
     refused(down, "gpgv names no good signature")
 
 
-def test_an_expired_signature(up: Upstream, archive: Archive, down: Downstream) -> None:
+def test_signatures_that_are_none(up: Upstream, archive: Archive, down: Downstream) -> None:
     put_off(up, archive)
     once = ("--faked-system-time", "20200102T000000!", "--default-sig-expire", "1d")
     archive.sign("old", options=once)
     up.commit()
     refused(down, "the signature has expired")
-
-
-def test_an_inrelease_that_was_replaced(up: Upstream, archive: Archive, down: Downstream) -> None:
-    put_off(up, archive)
     archive.sign("old")
     place = up.tree / DISTS / "InRelease"
     good = place.read_bytes()
@@ -142,39 +148,14 @@ def test_an_inrelease_that_was_replaced(up: Upstream, archive: Archive, down: Do
     place.symlink_to("../../pool/other")
     up.commit()
     refused(down, "not a file of this repository")
-
-
-def test_a_signature_that_is_missing(up: Upstream, archive: Archive, down: Downstream) -> None:
-    put_off(up, archive)
-    archive.sign("old")
+    place.unlink()
+    place.write_bytes(good)
     (up.tree / DISTS / "Release.gpg").unlink()
     up.commit()
     refused(down, "Release.gpg is missing next to it")
     archive.signer.inline(up.tree / DISTS / "Release", up.tree / DISTS / "Release.gpg", "old")
     up.commit()
     refused(down, "exit code 2")  # no detached signature
-
-
-def test_only_the_signature_is_new(up: Upstream, archive: Archive, down: Downstream) -> None:
-    archive.sign("old")
-    up.commit()
-    assert down.sync().code == 0
-    assert_equal(up, down)
-    (up.tree / DISTS / "Release.gpg").write_bytes(b"nothing")
-    up.commit()
-    refused(down, "Release")
-    assert text(down, "Release.gpg") != b"nothing"
-
-
-def test_publish_rules_of_the_upstream_do_not_count(
-    up: Upstream, archive: Archive, down: Downstream
-) -> None:
-    put_off(up, archive)
-    for rule in ("payload **", "volatile InRelease", "profile generic /"):
-        archive.sign("new")
-        up.change(publish=(rule,))
-        up.commit()
-        refused(down, "a key that the keyring does not have")
 
 
 def test_a_directory_that_is_renamed_brings_no_pointer_along(
@@ -389,44 +370,28 @@ def test_a_command_that_fails(
     assert len(ended.err) < 200_000
 
 
-def start_proof(down: Downstream, folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """Start a sync with a proof that does not end; return it, and the process that proves."""
-    number = folder / "pid"
-    then = f"echo $$ >{number}.new; mv {number}.new {number}; exec sleep 600"
-    down.configure(proofs={"apt": Proof(command=command(folder, then))})
-    process = down.spawn("sync", down.name)
-    until(number.exists)
-    return process, int(number.read_text())
-
-
-def test_a_run_that_is_ended_ends_what_proves(
-    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_while_it_proves(
+    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path, number: int
 ) -> None:
     archive.update("2", "old")
     up.commit()
-    before = text(down, "InRelease")
-    process, proving = start_proof(down, tmp_path)
-    process.terminate()
+    before, pid = text(down, "InRelease"), tmp_path / "pid"
+    then = f"echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 600"
+    down.configure(proofs={"apt": Proof(command=command(tmp_path, then))})
+    process = down.spawn("sync", down.name)
+    until(pid.exists)
+    proving = int(pid.read_text())
+    process.send_signal(number)
+    if number == signal.SIGKILL:
+        os.kill(proving, signal.SIGKILL)
     process.communicate()
-    assert process.returncode == 143
+    assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGKILL)
     assert not is_running(proving)
     assert text(down, "InRelease") == before
-    assert not (down.root / "modules" / down.name / "proving").exists()
-
-
-def test_a_run_that_is_killed_while_it_proves(
-    up: Upstream, archive: Archive, down: Downstream, tmp_path: Path
-) -> None:
-    archive.update("2", "old")
-    up.commit()
-    before = text(down, "InRelease")
-    process, proving = start_proof(down, tmp_path)
-    process.kill()
-    os.kill(proving, signal.SIGKILL)
-    process.communicate()
-    assert text(down, "InRelease") == before
+    if number == signal.SIGTERM:
+        assert not (down.root / "modules" / down.name / "proving").exists()
     assert not (down.dest / "pool/main/hello_2_amd64.deb").exists()
     down.configure(proofs={"apt": Proof(command="/bin/true")})
-    result = json.loads(down.sync("--json").out.splitlines()[-1])
-    assert result["received"] < 1000  # what was staged is not fetched again
+    assert down.synced()["received"] < 1000  # what was staged is not fetched again
     assert_equal(up, down)

@@ -99,6 +99,12 @@ class Withholding:
         else:
             self._folders.add(parent(path))
 
+    def refuse(self, top: RelPath, paths: Iterable[RelPath]) -> None:
+        """Record that `paths` wait, which may name any path below `top`, whatever the territory."""
+        self._nameable.add(top)
+        for path in paths:
+            self.fail(path)
+
     def waits(self, path: RelPath) -> bool:
         """Return True if `path`, or a directory above it, waits."""
         return bool(self._waits) and not self._waits.isdisjoint((path, *ancestors(path)))

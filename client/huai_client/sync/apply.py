@@ -9,7 +9,6 @@ import os
 import time
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from huai_client.plan.operations import Plan
@@ -76,8 +75,8 @@ class PlanRunner:
             unproved: tuple[Proved, ...] = ()
             if self._prover is not None:
                 unproved = self._refused(prepared, plan, tree, staging, observer)
-                for path in chain.from_iterable(each.paths for each in unproved):
-                    withholding.fail(path)
+                for refused in unproved:
+                    withholding.refuse(refused.repository.top, refused.paths)
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
             facts = FileFacts(prepared.volatile, staging.incoming.unfinished)
