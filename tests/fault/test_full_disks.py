@@ -24,7 +24,7 @@ from tests.support.staged import bytes_in
 from tests.support.system_calls import CHANGING, KILL, Call, process_of, supervise
 from tests.support.transfers import Downstream as Destination
 from tests.support.transfers import write_file
-from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import T0, Downstream, Pair, Site, Upstream, rsync_differences
 
 MEGABYTE = 1 << 20
 REFUSED = Hit(Fault(errno.ENOSPC), 0, 0, "write", "11")
@@ -204,7 +204,7 @@ def staged(down: Downstream) -> int:
 
 
 @pytest.fixture(name="cut")
-def cut_transfer(place: Site, disk: Path) -> tuple[Upstream, Downstream]:
+def cut_transfer(place: Site, disk: Path) -> Pair:
     """More than half of the only file is staged: the whole file has no room next to that."""
     size, half = 7 * MEGABYTE, 4 * MEGABYTE
     up = place.upstream()
@@ -221,9 +221,7 @@ def cut_transfer(place: Site, disk: Path) -> tuple[Upstream, Downstream]:
 
 @needs_mounts
 @pytest.mark.parametrize("changed", [False, True])
-def test_a_cut_transfer_is_not_in_its_own_way(
-    cut: tuple[Upstream, Downstream], *, changed: bool
-) -> None:
+def test_a_cut_transfer_is_not_in_its_own_way(cut: Pair, *, changed: bool) -> None:
     """It goes on, or what no longer is wanted makes room."""
     up, down = cut
     if changed:

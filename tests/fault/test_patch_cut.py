@@ -32,11 +32,11 @@ from tests.fault.story import finish
 from tests.support.crash_states import Moment, Recorder, State, crash_states, lay
 from tests.support.reflinks import shares_blocks
 from tests.support.system_calls import CHANGING, KILL, Call, Cut, supervise
-from tests.support.upstream import Downstream, Site, Upstream, refresh
+from tests.support.upstream import Downstream, Pair, Site, refresh
 
 
 @pytest.fixture(name="pair")
-def upstream_and_downstream(place: Site) -> Iterator[tuple[Upstream, Downstream]]:
+def upstream_and_downstream(place: Site) -> Iterator[Pair]:
     with changed_image(place) as pair:
         yield pair
 
@@ -93,7 +93,7 @@ class Record:
 
 @pytest.mark.slow
 @pytest.mark.timeout(LONG)
-def test_a_power_cut_at_any_moment(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+def test_a_power_cut_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     _, down = pair
     record = Record(down)
     met = 0
@@ -112,7 +112,7 @@ def test_a_power_cut_at_any_moment(pair: tuple[Upstream, Downstream], tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_disk_that_refuses_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_disk_that_refuses_in_the_middle(pair: Pair) -> None:
     up, down = pair
     refused: list[str] = []
 
@@ -129,9 +129,7 @@ def test_a_disk_that_refuses_in_the_middle(pair: tuple[Upstream, Downstream]) ->
     assert image(down.dest) == NEW
 
 
-def test_a_file_that_is_gone_is_left_alone(
-    pair: tuple[Upstream, Downstream], tmp_path: Path
-) -> None:
+def test_a_file_that_is_gone_is_left_alone(pair: Pair, tmp_path: Path) -> None:
     """A removal or a replacement by another process is not undone."""
     up, down = pair
     record = Record(down)
@@ -160,7 +158,7 @@ def test_a_file_that_is_gone_is_left_alone(
 
 
 def test_a_file_that_another_program_changed_meanwhile_is_left_alone(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     up, down = pair
     patch = down.dest / os.fsdecode(b".~tmp~/huai/patches/" + hashed(NAME))
@@ -235,7 +233,7 @@ def replace(down: Downstream) -> None:
 
 @pytest.mark.parametrize("act", [stop, damage, empty, lose_the_patch, link, replace])
 def test_a_file_that_a_kill_left_half_changed_is_made_whole(
-    pair: tuple[Upstream, Downstream], act: Callable[[Downstream], None]
+    pair: Pair, act: Callable[[Downstream], None]
 ) -> None:
     _, down = pair
     if not kill_in_the_middle(down):
@@ -253,7 +251,7 @@ def test_a_file_that_a_kill_left_half_changed_is_made_whole(
 
 
 def test_what_only_looks_leaves_a_half_changed_file_alone(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     _, down = pair
     if not kill_in_the_middle(down):
@@ -265,7 +263,7 @@ def test_what_only_looks_leaves_a_half_changed_file_alone(
 
 
 def test_a_module_that_is_removed_leaves_no_half_changed_file(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     _, down = pair
     if not kill_in_the_middle(down):

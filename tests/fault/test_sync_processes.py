@@ -16,7 +16,7 @@ from tests.support.processes import descendants, is_running, until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.staged import bytes_in
 from tests.support.system_calls import CHANGING, Cut, supervise
-from tests.support.upstream import Downstream, Site, Upstream, ended, serving
+from tests.support.upstream import Downstream, Pair, Site, ended, serving
 
 LARGE = 100_000
 """Bytes of a file that takes a while."""
@@ -40,7 +40,7 @@ def test_cut_again_and_again(story: Story, tmp_path: Path) -> None:
 
 
 @pytest.fixture(name="large")
-def large_pair(place: Site) -> tuple[Upstream, Downstream]:
+def large_pair(place: Site) -> Pair:
     up = place.upstream()
     for number in range(30):
         up.put(b"large/%d" % number, os.urandom(LARGE))
@@ -54,7 +54,7 @@ def some_are_ready(down: Downstream, number: int) -> bool:
     return sum(bytes_in([path]) == LARGE for path in arrived) >= number
 
 
-def test_nothing_complete_is_fetched_twice(large: tuple[Upstream, Downstream]) -> None:
+def test_nothing_complete_is_fetched_twice(large: Pair) -> None:
     up, down = large
     process = down.spawn("sync", down.name)
     until(lambda: some_are_ready(down, 10))
@@ -67,7 +67,7 @@ def test_nothing_complete_is_fetched_twice(large: tuple[Upstream, Downstream]) -
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) -> None:
+def test_a_signal(large: Pair, number: int, code: int) -> None:
     up, down = large
     process = down.spawn("sync", down.name)
     until(lambda: some_are_ready(down, 5))
@@ -91,7 +91,7 @@ def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) ->
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_dead_daemon(large: tuple[Upstream, Downstream], place: Site) -> None:
+def test_a_dead_daemon(large: Pair, place: Site) -> None:
     up, down = large
     before = descendants(os.getpid())
     with rsync_daemon({"trees": place.folder / "trees"}) as url:

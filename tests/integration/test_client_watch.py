@@ -16,7 +16,16 @@ from huai_client.state.state import load
 from tests.support.client_watch import QUICK, Watching, configure, watching
 from tests.support.nginx import nginx
 from tests.support.processes import children, descendants, is_running, until
-from tests.support.upstream import SECONDS, Downstream, Site, Upstream, assert_equal, serving, site
+from tests.support.upstream import (
+    SECONDS,
+    Downstream,
+    Pair,
+    Site,
+    Upstream,
+    assert_equal,
+    serving,
+    site,
+)
 
 
 @pytest.fixture
@@ -26,7 +35,7 @@ def own(tmp_path: Path) -> Iterator[Site]:
         yield own
 
 
-def mirrored(place: Site, config: str = QUICK, **settings: Any) -> tuple[Upstream, Downstream]:
+def mirrored(place: Site, config: str = QUICK, **settings: Any) -> Pair:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mounting import needs_mounts
-from tests.support.upstream import Downstream, Site, Upstream, site
+from tests.support.upstream import Pair, Site, site
 
 pytestmark = needs_mounts
 SECONDS = 30
@@ -20,7 +20,7 @@ def place(short_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def pair(place: Site) -> tuple[Upstream, Downstream]:
+def pair(place: Site) -> Pair:
     up = place.upstream()
     up.many(b"folder/deep", 20)
     up.put(b"top", b"1")
@@ -46,9 +46,7 @@ def mount(request: pytest.FixtureRequest, short_path: Path) -> Iterator[Callable
         subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=SECONDS)
 
 
-def test_extraneous_files_in_it_stay(
-    pair: tuple[Upstream, Downstream], mount: Callable[[Path], Path]
-) -> None:
+def test_extraneous_files_in_it_stay(pair: Pair, mount: Callable[[Path], Path]) -> None:
     _, down = pair
     (down.dest / "mine").mkdir()
     mounted = mount(down.dest / "mine")
@@ -61,7 +59,7 @@ def test_extraneous_files_in_it_stay(
 
 
 def test_deletions_of_the_upstream_do_not_enter_it(
-    pair: tuple[Upstream, Downstream], mount: Callable[[Path], Path]
+    pair: Pair, mount: Callable[[Path], Path]
 ) -> None:
     up, down = pair
     names = sorted(path.name for path in (down.dest / "folder/deep").iterdir())

@@ -9,11 +9,11 @@ import pytest
 
 from huai_client.state import state as states
 from tests.support.rewriting import Rewriting
-from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
+from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Pair, Site
 
 
 @pytest.fixture(name="pair")
-def upstream_and_downstream(place: Site) -> tuple[Upstream, Downstream]:
+def upstream_and_downstream(place: Site) -> Pair:
     up = place.upstream()
     up.put(b"file", b"1")
     up.commit()
@@ -28,7 +28,7 @@ def age(down: Downstream, seconds: int) -> None:
     down.state_file.write_text(text.replace(str(committed), str(committed - seconds)), "ascii")
 
 
-def test_a_young_commit_is_fine(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_young_commit_is_fine(pair: Pair) -> None:
     _, down = pair
     before = int(time.time()) - 60
     result = down.synced()
@@ -42,7 +42,7 @@ def test_a_young_commit_is_fine(pair: tuple[Upstream, Downstream]) -> None:
 
 
 def test_an_old_commit_is_told_by_a_sync_with_nothing_new(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     _, down = pair
     down.synced()
@@ -53,9 +53,7 @@ def test_an_old_commit_is_told_by_a_sync_with_nothing_new(
     assert f"{down.name}: the newest commit of the upstream is 2 hours 1 minute old" in ended.err
 
 
-def test_an_old_commit_has_its_own_code_in_status(
-    place: Site, pair: tuple[Upstream, Downstream]
-) -> None:
+def test_an_old_commit_has_its_own_code_in_status(place: Site, pair: Pair) -> None:
     up, down = pair
     assert down.run("status").code == 0  # never synced: nothing is known
     down.synced()
@@ -73,7 +71,7 @@ def test_an_old_commit_has_its_own_code_in_status(
     assert place.downstream(up).run("status").code == 0
 
 
-def test_an_upstream_that_goes_on_is_no_longer_stale(pair: tuple[Upstream, Downstream]) -> None:
+def test_an_upstream_that_goes_on_is_no_longer_stale(pair: Pair) -> None:
     up, down = pair
     down.synced()
     age(down, 7300)
@@ -101,7 +99,7 @@ def test_a_sync_that_brings_an_old_commit_says_so(place: Site, tmp_path: Path) -
     assert down.run("status").code == 54
 
 
-def test_a_commit_dated_ahead_does_not_stay_young(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_commit_dated_ahead_does_not_stay_young(pair: Pair) -> None:
     up, down = pair
     git = Rewriting(up.places.repository)
     ahead = int(time.time()) + 3 * 365 * 86400

@@ -12,7 +12,15 @@ from huai_client.config import load as client_config
 from tests.support.counting_proxy import counting
 from tests.support.loaded import telling
 from tests.support.local_trees import fingerprint
-from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
+from tests.support.upstream import (
+    CLIENT,
+    ENVIRONMENT,
+    SECONDS,
+    T0,
+    Downstream,
+    Pair,
+    Site,
+)
 
 HEAVY = (
     *("rich", "blake3", "tomlkit", "subprocess", "huai_client.sync.sync"),
@@ -22,13 +30,13 @@ HEAVY = (
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     up.many(b"folder", 5)
     return up, place.synced_downstream(up)
 
 
-def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+def test_one_request(place: Site, pair: Pair) -> None:
     _, down = pair
     with counting(place.url) as counted:
         down.configure(url=counted.url)
@@ -40,9 +48,7 @@ def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:
     assert down.state.total_bytes == 50
 
 
-def test_two_requests_where_there_is_something_new(
-    place: Site, pair: tuple[Upstream, Downstream]
-) -> None:
+def test_two_requests_where_there_is_something_new(place: Site, pair: Pair) -> None:
     up, down = pair
     up.many(b"other", 2)
     up.commit()
@@ -54,7 +60,7 @@ def test_two_requests_where_there_is_something_new(
     assert counted.connections == 1
 
 
-def test_a_first_sync_has_one_connection(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+def test_a_first_sync_has_one_connection(place: Site, pair: Pair) -> None:
     with counting(place.url) as counted:
         down = place.downstream(pair[0], url=counted.url)
         assert down.process("sync", down.name).code == 0
@@ -76,7 +82,7 @@ def loaded(down: Downstream) -> str:
     return done.stderr
 
 
-def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:
+def test_nothing_heavy_is_loaded(pair: Pair) -> None:
     up, down = pair
     assert loaded(down) == "[]\n"
     up.put(b"new", b"1")
@@ -84,7 +90,7 @@ def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:
     assert "huai_client.sync.sync" in loaded(down)
 
 
-def test_quiet_says_nothing(pair: tuple[Upstream, Downstream]) -> None:
+def test_quiet_says_nothing(pair: Pair) -> None:
     up, down = pair
     assert down.sync("-q") == (0, "", "")
     up.put(b"new", b"1")
@@ -92,7 +98,7 @@ def test_quiet_says_nothing(pair: tuple[Upstream, Downstream]) -> None:
     assert down.sync("--quiet") == (0, "", "")
 
 
-def test_a_new_commit_of_the_same_tree(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_new_commit_of_the_same_tree(pair: Pair) -> None:
     up, down = pair
     os.utime(up.tree, ns=(T0, T0))
     up.commit()
@@ -109,7 +115,7 @@ def test_a_new_commit_of_the_same_tree(pair: tuple[Upstream, Downstream]) -> Non
     assert fingerprint(down.dest) == before
 
 
-def test_status(place: Site, pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+def test_status(place: Site, pair: Pair, tmp_path: Path) -> None:
     _, down = pair
     client_config.add_module(
         down.root, "never", client_config.Module(url=place.url, dest=str(tmp_path))
@@ -125,7 +131,7 @@ def test_status(place: Site, pair: tuple[Upstream, Downstream], tmp_path: Path) 
     assert down.run("status", "nevr").code == 45
 
 
-def test_two_at_once(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+def test_two_at_once(place: Site, pair: Pair) -> None:
     _, down = pair
     # A tiny server that accepts and does not answer keeps the first run waiting.
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -147,7 +153,7 @@ def test_two_at_once(place: Site, pair: tuple[Upstream, Downstream]) -> None:
     assert third.returncode == 0, (out, err)
 
 
-def test_remove_keeps_the_tree(pair: tuple[Upstream, Downstream]) -> None:
+def test_remove_keeps_the_tree(pair: Pair) -> None:
     _, down = pair
     ended = down.run("remove", down.name, "--json")
     assert ended.code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mounting import needs_mounts
-from tests.support.upstream import Downstream, Site, Upstream, assert_equal, site
+from tests.support.upstream import Pair, Site, assert_equal, site
 
 pytestmark = needs_mounts
 
@@ -25,7 +25,7 @@ def mount(*arguments: str | Path) -> None:
 
 
 @pytest.fixture
-def overlay(place: Site, tmp_path: Path) -> Iterator[tuple[Upstream, Downstream]]:
+def overlay(place: Site, tmp_path: Path) -> Iterator[Pair]:
     """A synced tree, and from now on an overlay above it."""
     up = place.upstream()
     up.many(b"old/deep/er", 200)
@@ -47,14 +47,14 @@ def overlay(place: Site, tmp_path: Path) -> Iterator[tuple[Upstream, Downstream]
         subprocess.run(["umount", "--lazy", point], check=True, timeout=SECONDS)
 
 
-def test_the_kernel_does_refuse(overlay: tuple[Upstream, Downstream]) -> None:
+def test_the_kernel_does_refuse(overlay: Pair) -> None:
     _, down = overlay
     with pytest.raises(OSError, match="cross-device"):
         (down.dest / "old").rename(down.dest / "new")
 
 
 def test_a_directory_of_a_lower_layer_is_moved_entry_by_entry(
-    overlay: tuple[Upstream, Downstream],
+    overlay: Pair,
 ) -> None:
     up, down = overlay
     up.at(b"old").rename(up.at(b"new"))
@@ -69,7 +69,7 @@ def test_a_directory_of_a_lower_layer_is_moved_entry_by_entry(
 
 
 def test_so_is_one_whose_old_path_stays_for_a_while(
-    overlay: tuple[Upstream, Downstream],
+    overlay: Pair,
 ) -> None:
     up, down = overlay
     down.configure(delete_after="1h")
@@ -83,7 +83,7 @@ def test_so_is_one_whose_old_path_stays_for_a_while(
     assert_equal(up, down)
 
 
-def test_so_is_one_that_leaves_a_symlink_behind(overlay: tuple[Upstream, Downstream]) -> None:
+def test_so_is_one_that_leaves_a_symlink_behind(overlay: Pair) -> None:
     up, down = overlay
     up.at(b"old").rename(up.at(b"new"))
     up.at(b"old").symlink_to("new")

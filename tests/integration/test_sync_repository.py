@@ -12,6 +12,7 @@ from tests.support.upstream import (
     ENVIRONMENT,
     SECONDS,
     Downstream,
+    Pair,
     Site,
     Upstream,
     assert_equal,
@@ -22,7 +23,7 @@ UNBORN = "notice: HEAD points to an unborn branch (main)\n"
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     for folder in range(20):
         up.many(b"folder%d" % folder, 100)
@@ -50,7 +51,7 @@ def git(down: Downstream, *arguments: str, stdin: bytes = b"") -> str:
     return (done.stdout + done.stderr).decode()
 
 
-def test_a_lost_repository(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_lost_repository(pair: Pair) -> None:
     up, down = pair
     change(up, 1)
     shutil.rmtree(down.repository)
@@ -59,7 +60,7 @@ def test_a_lost_repository(pair: tuple[Upstream, Downstream]) -> None:
     assert_equal(up, down)
 
 
-def test_a_repository_without_a_part(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_repository_without_a_part(pair: Pair) -> None:
     up, down = pair
     for number, part in enumerate(("HEAD", "config", "objects", "refs")):
         change(up, number)
@@ -70,7 +71,7 @@ def test_a_repository_without_a_part(pair: tuple[Upstream, Downstream]) -> None:
 
 
 @pytest.mark.parametrize("name", ["refs/huai/fetched", "refs/huai/kept/*", "packed-refs"])
-def test_refs_that_a_power_cut_left(pair: tuple[Upstream, Downstream], name: str) -> None:
+def test_refs_that_a_power_cut_left(pair: Pair, name: str) -> None:
     up, down = pair
     for number, damage in enumerate((b"", b"garbage\n", bytes(41))):
         change(up, number)
@@ -80,7 +81,7 @@ def test_refs_that_a_power_cut_left(pair: tuple[Upstream, Downstream], name: str
     assert_equal(up, down)
 
 
-def test_an_upstream_that_is_refused_leaves_nothing(pair: tuple[Upstream, Downstream]) -> None:
+def test_an_upstream_that_is_refused_leaves_nothing(pair: Pair) -> None:
     up, down = pair
     before, state = packs(down), down.state
     saved = up.places.repository.with_name("saved")
@@ -102,7 +103,7 @@ def test_an_upstream_that_is_refused_leaves_nothing(pair: tuple[Upstream, Downst
 
 @pytest.mark.parametrize("new", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "missing", "no index"])
-def test_a_damaged_pack(pair: tuple[Upstream, Downstream], damage: str, *, new: bool) -> None:
+def test_a_damaged_pack(pair: Pair, damage: str, *, new: bool) -> None:
     up, down = pair
     if new:
         change(up, 1)
@@ -130,7 +131,7 @@ def test_a_damaged_pack(pair: tuple[Upstream, Downstream], damage: str, *, new: 
     assert rsync_differences(up, down) == ""
 
 
-def test_a_commit_that_the_repository_lost(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_commit_that_the_repository_lost(pair: Pair) -> None:
     up, down = pair
     applied = down.state.applied
     assert applied is not None
@@ -154,7 +155,7 @@ def test_a_repository_on_the_local_disk(place: Site, form: str) -> None:
     assert down.synced()["changed"] is False
 
 
-def test_a_url_that_ends_in_git(place: Site, pair: tuple[Upstream, Downstream]) -> None:
+def test_a_url_that_ends_in_git(place: Site, pair: Pair) -> None:
     up, down = pair
     down.configure(url=f"{place.url}/git/{up.name}.git")
     change(up, 1)
@@ -164,9 +165,7 @@ def test_a_url_that_ends_in_git(place: Site, pair: tuple[Upstream, Downstream]) 
 
 
 @pytest.mark.parametrize("local", [False, True])
-def test_the_repository_stays_small(
-    place: Site, pair: tuple[Upstream, Downstream], *, local: bool
-) -> None:
+def test_the_repository_stays_small(place: Site, pair: Pair, *, local: bool) -> None:
     up, down = pair
     if local:
         down.configure(url=str(up.places.repository))
@@ -191,7 +190,7 @@ def test_the_repository_stays_small(
     assert_equal(up, down)
 
 
-def test_a_sync_tidies_up(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_sync_tidies_up(pair: Pair) -> None:
     up, down = pair
     for number in range(45):
         blob = git(down, "hash-object", "-w", "--stdin", stdin=b"%d" % number)
@@ -208,7 +207,7 @@ def test_a_sync_tidies_up(pair: tuple[Upstream, Downstream]) -> None:
     assert_equal(up, down)
 
 
-def test_what_a_killed_fetch_left_is_removed(pair: tuple[Upstream, Downstream]) -> None:
+def test_what_a_killed_fetch_left_is_removed(pair: Pair) -> None:
     up, down = pair
     left = down.repository / "objects" / "pack" / "tmp_pack_abcdef"
     left.write_bytes(b"half")
@@ -217,7 +216,7 @@ def test_what_a_killed_fetch_left_is_removed(pair: tuple[Upstream, Downstream]) 
     assert not left.exists()
 
 
-def test_an_upstream_that_was_emptied(pair: tuple[Upstream, Downstream]) -> None:
+def test_an_upstream_that_was_emptied(pair: Pair) -> None:
     up, down = pair
     shutil.rmtree(up.places.repository)
     assert down.sync().code == 45

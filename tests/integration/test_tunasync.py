@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.upstream import Downstream, Site, Upstream
+from tests.support.upstream import Downstream, Pair, Site
 
 # tunasync, internal/util.go: the last match in the log of the job counts.
 RSYNC_PROVIDER = re.compile(r"(?m)^Total file size: ([0-9\.]+[KMGTP]?) bytes")
@@ -13,7 +13,7 @@ SIZE = 123_457
 
 
 @pytest.fixture
-def pair(place: Site) -> tuple[Upstream, Downstream]:
+def pair(place: Site) -> Pair:
     up = place.upstream()
     up.put(b"large", b"x" * (SIZE - 7))
     up.put(b"small", b"content")
@@ -30,7 +30,7 @@ def sizes(down: Downstream) -> list[str | None]:
     return [matches[-1] if matches else None for matches in matches_of]
 
 
-def test_the_size_is_told_whatever_there_was_to_do(pair: tuple[Upstream, Downstream]) -> None:
+def test_the_size_is_told_whatever_there_was_to_do(pair: Pair) -> None:
     up, down = pair
     assert sizes(down) == [str(SIZE)] * 2
     assert sizes(down) == [str(SIZE)] * 2  # nothing new
@@ -42,13 +42,13 @@ def test_the_size_is_told_whatever_there_was_to_do(pair: tuple[Upstream, Downstr
     assert sizes(down) == ["11"] * 2
 
 
-def test_no_size_is_told_after_a_failure(pair: tuple[Upstream, Downstream]) -> None:
+def test_no_size_is_told_after_a_failure(pair: Pair) -> None:
     up, down = pair
     up.at(b"large").unlink()  # committed, and gone when the content is fetched
     assert sizes(down) == [None, None]
 
 
-def test_the_module_can_be_called_as_tunasync_calls_it(pair: tuple[Upstream, Downstream]) -> None:
+def test_the_module_can_be_called_as_tunasync_calls_it(pair: Pair) -> None:
     up, down = pair
     variables = {"TUNASYNC_MIRROR_NAME": up.name, "HUAI_CLIENT_ROOT": str(down.root)}
     ended = down.process("sync", up.name, environment=variables)

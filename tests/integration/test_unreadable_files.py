@@ -9,12 +9,12 @@ from huai_client.diff.candidate import Difference, DifferenceKind
 from huai_client.verify.recheck import Recheck
 from huai_schema.paths import ROOT, RelPath
 from tests.support.failing_reads import unreadable
-from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
+from tests.support.upstream import Downstream, Ended, Pair, Site, assert_equal
 from tests.support.verifying import differing_paths, standing
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     up.many(b"folder", 5)
     up.put(b"file", b"content" * 10_000)
@@ -29,9 +29,7 @@ def run(down: Downstream, path: Path, *arguments: str) -> Ended:
 
 
 @pytest.mark.parametrize("path", ["file", "folder/3"])
-def test_a_repair_replaces_a_file_that_cannot_be_read(
-    pair: tuple[Upstream, Downstream], path: str
-) -> None:
+def test_a_repair_replaces_a_file_that_cannot_be_read(pair: Pair, path: str) -> None:
     up, down = pair
     damaged = down.dest / path
     before = damaged.stat().st_ino
@@ -47,7 +45,7 @@ def test_a_repair_replaces_a_file_that_cannot_be_read(
     assert_equal(up, down)
 
 
-def test_adopting_replaces_a_file_that_cannot_be_read(pair: tuple[Upstream, Downstream]) -> None:
+def test_adopting_replaces_a_file_that_cannot_be_read(pair: Pair) -> None:
     up, down = pair
     damaged = down.dest / "folder" / "3"
     os.utime(damaged, ns=(1, 1))
@@ -59,9 +57,7 @@ def test_adopting_replaces_a_file_that_cannot_be_read(pair: tuple[Upstream, Down
     assert_equal(up, down)
 
 
-def test_what_is_not_repaired_keeps_its_code(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_repaired_keeps_its_code(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     _, down = pair
     (down.dest / "folder" / "3").unlink()
     real = Recheck.settle_all

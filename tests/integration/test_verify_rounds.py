@@ -20,7 +20,7 @@ from huai_client.verify.jobs import PartJob, StartedJob
 from huai_client.verify.queue import VerifyRequest
 from huai_program.locking import holder, locked
 from tests.support.processes import until
-from tests.support.upstream import Downstream, Site, Upstream, ended
+from tests.support.upstream import Downstream, Pair, Site, ended
 from tests.support.verifying import (
     Steps,
     bit_by_bit,
@@ -37,7 +37,7 @@ FILES = 150
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     for folder in (b"a", b"b", b"c"):
         up.many(folder, FILES)
@@ -73,7 +73,7 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], objec
 # ------------------------------------------------------------ the record
 
 
-def test_status_tells_what_was_never_verified(pair: tuple[Upstream, Downstream]) -> None:
+def test_status_tells_what_was_never_verified(pair: Pair) -> None:
     _, down = pair
     assert down.run("status", "--json").events("module")[0]["verified"] is None
     assert "never verified" in down.run("status").out
@@ -107,14 +107,14 @@ def test_status_says_so_if_all_changed_since_it_was_verified(place: Site) -> Non
     assert ", not compared since it changed, not read since it changed" in text
 
 
-def test_one_path_is_recorded(pair: tuple[Upstream, Downstream]) -> None:
+def test_one_path_is_recorded(pair: Pair) -> None:
     _, down = pair
     assert down.verify("--path", "b").code == 0
     never = {path: part["metadata"]["never"] for path, part in parts(down).items()}
     assert never == {".": 1, "a": 1, "b": 0, "c": 1}
 
 
-def test_a_commit_makes_only_what_it_changed_unverified(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_commit_makes_only_what_it_changed_unverified(pair: Pair) -> None:
     up, down = pair
     assert down.verify("--content").code == 0
     up.put(b"b/new", b"1")
@@ -139,7 +139,7 @@ def test_a_commit_makes_only_what_it_changed_unverified(pair: tuple[Upstream, Do
     assert standing(down)["content"] == {**standing(down)["content"], "changed": 0, "never": 0}
 
 
-def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstream]) -> None:
+def test_damage_is_remembered_until_it_is_repaired(pair: Pair) -> None:
     _, down = pair
     spoil(down, "b/7")
     spoil(down, "b/8")
@@ -163,7 +163,7 @@ def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstr
 
 
 def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     _, down = pair
     cut(down, "a/10")
@@ -181,9 +181,7 @@ def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_little_time_goes_through_all_in_the_end(
-    pair: tuple[Upstream, Downstream], content: bool
-) -> None:
+def test_little_time_goes_through_all_in_the_end(pair: Pair, content: bool) -> None:
     _, down = pair
     cut(down, "a/140")
     cut(down, "c/140")
@@ -192,7 +190,7 @@ def test_little_time_goes_through_all_in_the_end(
     assert 3 * FILES / 40 <= len(runs) <= 3 * FILES / 40 + 5
 
 
-def test_no_time_at_all_gets_on_by_one_entry(pair: tuple[Upstream, Downstream]) -> None:
+def test_no_time_at_all_gets_on_by_one_entry(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json", "--time", "0")
     assert (totals(ended)["entries"], totals(ended)["left"]) == (2, 4)
@@ -203,9 +201,7 @@ def test_no_time_at_all_gets_on_by_one_entry(pair: tuple[Upstream, Downstream]) 
     assert "the time was over before 4 parts were looked at; the next run continues" in ended.err
 
 
-def test_the_longest_ago_comes_first(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_longest_ago_comes_first(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     _, down = pair
     now = time.time()
     for seconds, name in enumerate("cab"):
@@ -218,14 +214,14 @@ def test_the_longest_ago_comes_first(
     assert order == [b"c/0", b"a/0", b"b/0"]
 
 
-def test_enough_time_is_as_without_limit(pair: tuple[Upstream, Downstream]) -> None:
+def test_enough_time_is_as_without_limit(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json", "--time", "1h")
     assert (ended.code, totals(ended)["left"]) == (0, 0)
     assert standing(down)["metadata"]["never"] == 0
 
 
-def test_a_new_commit_between_two_runs_in_one_part(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_new_commit_between_two_runs_in_one_part(pair: Pair) -> None:
     up, down = pair
     paths = []
     for number, differences in enumerate(bit_by_bit(down, 40)):
@@ -242,7 +238,7 @@ def test_a_new_commit_between_two_runs_in_one_part(pair: tuple[Upstream, Downstr
 
 
 def test_an_extraneous_file_is_told_by_the_run_that_passes_it(
-    pair: tuple[Upstream, Downstream],
+    pair: Pair,
 ) -> None:
     _, down = pair
     (down.dest / "a" / "00").touch()
@@ -255,9 +251,7 @@ def test_an_extraneous_file_is_told_by_the_run_that_passes_it(
 # ------------------------------------------------------------ others at work
 
 
-def test_a_sync_in_the_middle(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sync_in_the_middle(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     up, down = pair
     cut(down, "c/140")
 
@@ -281,9 +275,7 @@ def test_a_sync_in_the_middle(
     assert (progress["content"]["never"], progress["content"]["changed"]) == (0, 0)
 
 
-def test_a_sync_that_takes_a_part_away(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sync_that_takes_a_part_away(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     up, down = pair
 
     def changes() -> None:
@@ -299,9 +291,7 @@ def test_a_sync_that_takes_a_part_away(
     assert standing(down)["metadata"]["never"] == 0
 
 
-def test_what_passes_is_not_told(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_passes_is_not_told(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process changes a path without notice, and restores it a moment later."""
     _, down = pair
     path = down.dest / "a" / "7"
@@ -319,7 +309,7 @@ def test_what_passes_is_not_told(
     assert standing(down)["damaged"] == 0
 
 
-def test_while_another_run_keeps_the_lock(pair: tuple[Upstream, Downstream]) -> None:
+def test_while_another_run_keeps_the_lock(pair: Pair) -> None:
     _, down = pair
     cut(down, "a/7")
     with locked(module_places(down.root, down.name).lock):
@@ -340,7 +330,7 @@ def rests(down: Downstream, process: subprocess.Popen[str]) -> bool:
     return True
 
 
-def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_sync_is_not_kept_waiting(pair: Pair) -> None:
     up, down = pair
     lock = module_places(down.root, down.name).verifying
     up.put(b"b/5", b"other")
@@ -368,7 +358,7 @@ def wait_for_lock(down: Downstream, process: subprocess.Popen[str]) -> None:
     until(lambda: holder(lock) == process.pid or process.poll() is not None)
 
 
-def test_killed_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
+def test_killed_in_the_middle(pair: Pair) -> None:
     _, down = pair
     cut(down, "c/140")
     for delay in (0.0, 0.02, 0.1):
@@ -381,9 +371,7 @@ def test_killed_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
     assert standing(down)["content"]["never"] == 0
 
 
-def test_a_sync_that_could_not_write_the_record(
-    pair: tuple[Upstream, Downstream], tmp_path: Path
-) -> None:
+def test_a_sync_that_could_not_write_the_record(pair: Pair, tmp_path: Path) -> None:
     up, down = pair
     assert down.verify().code == 0
     place = module_places(down.root, down.name).verified
@@ -401,7 +389,7 @@ def test_a_sync_that_could_not_write_the_record(
     assert standing(down)["current"] is True
 
 
-def test_a_limit_in_the_middle_of_reading(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_limit_in_the_middle_of_reading(pair: Pair) -> None:
     _, down = pair
     run, differences = patrol(down, VerifyRequest(content=True, deadline=Deadline.after(0)))
     run.run(wait=0)

@@ -10,7 +10,7 @@ from huai_client.state.paths import module_places
 from tests.fault.killing import Ground, Hit
 from tests.fault.story import finish
 from tests.support.nginx import nginx
-from tests.support.upstream import T0, Downstream, Site, Upstream
+from tests.support.upstream import T0, Downstream, Pair, Site
 
 BLOCK = 64 << 10
 NAME = b"disk.img"
@@ -20,7 +20,7 @@ NEW = OLD[BLOCK : 2 * BLOCK] + OLD[BLOCK : 3 * BLOCK] + bytes(BLOCK) + os.urando
 
 
 @contextmanager
-def changed_image(place: Site) -> Iterator[tuple[Upstream, Downstream]]:
+def changed_image(place: Site) -> Iterator[Pair]:
     up = place.upstream(block_index=128 << 10)
     up.put(NAME, OLD)
     up.put(b"other", b"old")

@@ -13,7 +13,7 @@ from huai_client.config.modes import Modes
 from tests.fault.killing import Ground, Hit
 from tests.fault.story import Story, commit_and_keep, finish
 from tests.support.partial_mirrors import RELEASES, assert_selected, grown
-from tests.support.upstream import SECONDS, T0, Downstream, Site, Upstream
+from tests.support.upstream import SECONDS, T0, Downstream, Pair, Site, Upstream
 
 
 @dataclass
@@ -227,7 +227,7 @@ class Filtering:
         self.down.configure(filter=self.rules)
 
 
-def _selected(ground: Ground) -> tuple[Upstream, Downstream]:
+def _selected(ground: Ground) -> Pair:
     up = grown(ground.site)
     urls = (str(up.tree),)
     down = ground.site.downstream(up, filter=RELEASES, content_urls=urls, max_delete="100%")
