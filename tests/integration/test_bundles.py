@@ -215,8 +215,7 @@ def cut(files: list[File]) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [shorter, other_bytes, more_files, endless_file, endless_records, page, nothing, cut],
+    "reply", [shorter, other_bytes, more_files, endless_file, endless_records, page, nothing, cut]
 )
 def test_a_hostile_server_publishes_nothing(upstream: Path, down: Receiver, reply: Reply) -> None:
     files = put_many(upstream, 20, 1000)

@@ -145,9 +145,6 @@ def test_a_history_that_was_cut(history: History, client: Client) -> None:
     assert client.fetch(keep=2) == history.head()
     history.commit(2)
     assert client.fetch() == history.head()
-
-
-def test_a_repacked_upstream(history: History, client: Client) -> None:
     for _ in range(3):
         history.commit(30)
     git("-C", history.path, "gc", "--quiet", "--aggressive", "--prune=now")
@@ -195,15 +192,3 @@ def test_what_was_lost_here_is_noticed_and_fetched_anew(history: History, client
     client.store = Repository(client.path)
     client.kept_commits = client.kept_commits[:1]
     assert client.fetch() == history.head()
-
-
-def test_what_a_killed_fetch_left_goes_away(history: History, client: Client) -> None:
-    client.fetch()
-    folder = client.path / "objects" / "pack"
-    for name in ("tmp_huai_pack", "tmp_huai_idx", f"pack-{'1' * 40}.pack"):
-        (folder / name).write_bytes(b"half")
-    (client.path / "shallow.lock").write_bytes(b"half")
-    history.commit(1)
-    client.fetch()
-    assert not (client.path / "shallow.lock").exists()
-    assert {path.stem for path in folder.iterdir()} == {path.stem for path in client.packs("idx")}

@@ -127,17 +127,21 @@ def test_what_is_refused_goes_and_is_not_fetched_again(up: Upstream, tmp_path: P
         Repository(copy).fetch(url)
 
 
-def test_neither_static_files_nor_a_repository(tmp_path: Path) -> None:
-    with scripted() as script, pytest.raises(NotServedError, match="has no such module"):
-        Repository(tmp_path / "copy").fetch(MetadataUrl(f"{script.url}/m.git"))
-    with pytest.raises(UpstreamError, match="does not appear to be a git repository"):
-        find_newest(MetadataUrl(str(tmp_path / "nothing")))
-
-
-def test_nothing_is_committed_yet(tmp_path: Path) -> None:
+def test_what_is_no_upstream(tmp_path: Path, subtests: pytest.Subtests) -> None:
     git(tmp_path, "init", "-q", "--bare", "empty.git")
-    with pytest.raises(NotServedError, match="nothing is committed there yet"):
-        find_newest(MetadataUrl(str(tmp_path / "empty.git")))
+    with scripted() as script:
+        for url, kind, words in (
+            (f"{script.url}/m.git", NotServedError, "has no such module"),
+            (f"{tmp_path}/nothing", UpstreamError, "does not appear to be a git repository"),
+            (f"{tmp_path}/empty.git", NotServedError, "nothing is committed there yet"),
+            ("ext::sh -c true", UpstreamError, None),
+            ("--upload-pack=true", UpstreamError, None),
+            ("ftp://127.0.0.1/m.git", UpstreamError, None),
+            ("git://127.0.0.1:1/m.git", UpstreamDownError, None),
+            ("ssh://127.0.0.1:1/m.git", UpstreamDownError, None),
+        ):
+            with subtests.test(url), pytest.raises(kind, match=words):
+                find_newest(MetadataUrl(url))
 
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -146,18 +150,6 @@ def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         find_newest(MetadataUrl(f"{script.url}/m.git"))
     assert error.value.exit_code == ExitCode.REQUIREMENT
     assert "install git" in error.value.hint
-
-
-@pytest.mark.parametrize("url", ["ext::sh -c true", "--upload-pack=true", "ftp://127.0.0.1/m.git"])
-def test_no_other_transport(url: str) -> None:
-    with pytest.raises(UpstreamError):
-        find_newest(MetadataUrl(url))
-
-
-def test_nobody_listens() -> None:
-    for url in ("git://127.0.0.1:1/m.git", "ssh://127.0.0.1:1/m.git"):
-        with pytest.raises(UpstreamDownError):
-            find_newest(MetadataUrl(url))
 
 
 # ---------------------------------------------------------------- HTTP
@@ -181,23 +173,17 @@ def test_a_redirection_is_not_followed_and_gets_no_login(script: Script) -> None
     assert "redirects" in error.value.hint
 
 
-def test_a_login_that_is_wanted(script: Script) -> None:
-    script.replies[ADVERT] = Reply(status=401)
-    with pytest.raises(UpstreamError) as error:
-        find_newest(MetadataUrl(f"{script.url}/m.git"))
-    assert "~/.netrc" in error.value.hint
-
-
-def test_a_page_is_not_a_repository(script: Script) -> None:
-    script.replies[ADVERT] = Reply(b"<html>\n<body>\n</html>\n", content_type="text/html")
-    with pytest.raises(UpstreamError, match="is this a git repository"):
-        find_newest(MetadataUrl(f"{script.url}/m.git"))
-
-
-def test_a_server_that_is_down_passes(script: Script) -> None:
-    script.replies[ADVERT] = Reply(status=503)
-    with pytest.raises(UpstreamDownError, match="503"):
-        find_newest(MetadataUrl(f"{script.url}/m.git"))
+def test_what_is_no_git_server(script: Script) -> None:
+    page = Reply(b"<html>\n<body>\n</html>\n", content_type="text/html")
+    for reply, kind, words in (
+        (Reply(status=401), UpstreamError, "~/.netrc"),
+        (page, UpstreamError, "is this a git repository"),
+        (Reply(status=503), UpstreamDownError, "503"),
+    ):
+        script.replies[ADVERT] = reply
+        with pytest.raises(kind) as error:
+            find_newest(MetadataUrl(f"{script.url}/m.git"))
+        assert words in f"{error.value.message} {error.value.hint}"
 
 
 def test_the_login_comes_from_netrc_and_no_variable_of_git_counts(
@@ -331,37 +317,25 @@ def test_a_pack_that_lacks_something(tmp_path: Path) -> None:
         assert not [name for name in traces(copy) if name.startswith("pack-")]
 
 
-@pytest.mark.parametrize("first", [b"", b"004e"])
-def test_silence(first: bytes) -> None:
-    with hostile(lambda send: send(first)) as url, pytest.raises(UpstreamTimeoutError):
-        find_newest(url, timeout=0.5)
-
-
-def test_refs_that_never_end() -> None:
+def test_silence_and_talk(tmp_path: Path) -> None:
+    for first in (b"", b"004e"):
+        with hostile(lambda send, first=first: send(first)) as url:  # type: ignore[misc]
+            with pytest.raises(UpstreamTimeoutError):
+                find_newest(url, timeout=0.5)
     line = packet(b"%b refs/heads/x\n" % (b"1" * 40)) * 1000
     with hostile(lambda send: forever(send, b"", line, 0.01)) as url:
         with pytest.raises(UpstreamTimeoutError):
             find_newest(url, timeout=1)
-
-
-def test_a_trickle_of_talk(tmp_path: Path) -> None:
-    talk, start = packet(b"\x02still here\n"), Mirror().start
+    start, talk = Mirror().start, packet(b"\x02still here\n")
     with hostile(lambda send: forever(send, start, talk, 0.05)) as url:
         with pytest.raises(UpstreamTimeoutError, match="too slowly"):
             Repository(tmp_path / "copy", timeout=1).fetch(url)
-
-
-def test_talk_without_a_pack(tmp_path: Path) -> None:
-    talk, start = packet(b"\x02" + b"talk\n" * 1000), Mirror().start
+    talk = packet(b"\x02" + b"talk\n" * 1000)
     with hostile(lambda send: forever(send, start, talk)) as url:
         with pytest.raises(FormatError, match="more other output than pack"):
-            Repository(tmp_path / "copy", timeout=SECONDS).fetch(url)
-
-
-def test_the_deadline(tmp_path: Path) -> None:
-    start = Mirror().start
+            Repository(tmp_path / "another", timeout=SECONDS).fetch(url)
     with hostile(lambda send: send(start)) as url, pytest.raises(TimeUpError):
-        Repository(tmp_path / "copy").fetch(url, Deadline.after(1))
+        Repository(tmp_path / "third").fetch(url, Deadline.after(1))
 
 
 def test_what_it_says_is_one_printable_line() -> None:

@@ -145,12 +145,6 @@ def test_one_that_gives_way(place: Site, up: Upstream, weakness: Any, reason: st
         assert reason in ended.err
 
 
-def test_a_line_that_is_slow_and_good_enough(place: Site, up: Upstream) -> None:
-    with trickling(place.url, 4000) as slow:
-        down = place.downstream(up, url=f"http://{slow}", timeout=2)
-        assert down.sync().code == 0
-
-
 @pytest.mark.parametrize("stalls", [False, True])
 def test_metadata_that_break_off(place: Site, up: Upstream, *, stalls: bool) -> None:
     up.many(b"more", 300)

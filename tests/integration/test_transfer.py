@@ -148,6 +148,9 @@ def test_a_change_within_the_same_second_and_size_is_seen(
     write_file(down.dest, b"a", b"old", mtime=T0)
     file = write_file(upstream, b"a", b"new", mtime=T0 + 1)
     assert down.fetch([file], url).arrived == [file]
+    write_file(upstream, b"a", b"content")
+    file = described(upstream, b"a", digest=False)
+    assert down.fetch([file], url).arrived == [file]
 
 
 def test_holes_stay_holes(upstream: Path, down: Downstream, url: str) -> None:
@@ -240,33 +243,24 @@ def test_a_wrong_digest_is_never_accepted_and_a_right_one_is_next_time(
     assert outcome.bytes_received < 100_000  # what came before was the basis
 
 
-def test_no_digest_is_needed(upstream: Path, down: Downstream, url: str) -> None:
-    write_file(upstream, b"a", b"content")
-    file = described(upstream, b"a", digest=False)
-    assert down.fetch([file], url).arrived == [file]
-
-
 # ---------------------------------------------------------------- other ways to get there
 
 
-def test_a_local_path_is_an_upstream(upstream: Path, down: Downstream) -> None:
+def test_a_path_and_a_remote_shell_are_upstreams(upstream: Path, tmp_path: Path) -> None:
     """By rsync: what only rsync can do was asked for."""
-    files = [write_file(upstream, name, name) for name in ODD_NAMES]
-    absent = File(rel_path(b"absent"), 1, T0)
-    options = TransferOptions(extra=BY_RSYNC)
-    outcome = down.fetch([*files, absent], str(upstream), options)
-    assert outcome.arrived == files
-    assert outcome.missing == [absent]
-
-
-def test_a_remote_shell_is_an_upstream(upstream: Path, down: Downstream, tmp_path: Path) -> None:
     shell = tmp_path / "ssh"
     shell.write_text('#!/bin/sh\n[ "$1" = mirror.example ] || exit 255\nshift\nexec "$@"\n')
     shell.chmod(0o755)
     files = [write_file(upstream, name, name) for name in ODD_NAMES]
-    options = TransferOptions(extra=("-e", str(shell)), retries=0)
-    outcome = down.fetch(files, f"mirror.example:{upstream}", options)
-    assert outcome.arrived == files
+    absent = File(rel_path(b"absent"), 1, T0)
+    for name, url, extra in (
+        ("path", str(upstream), BY_RSYNC),
+        ("shell", f"mirror.example:{upstream}", ("-e", str(shell))),
+    ):
+        options = TransferOptions(extra=extra, retries=0)
+        outcome = Downstream(tmp_path / name).fetch([*files, absent], url, options)
+        assert outcome.arrived == files
+        assert outcome.missing == [absent]
 
 
 def test_the_next_url_is_tried_for_what_the_first_has_not(

@@ -13,7 +13,6 @@ from huai_client.config.modes import DefaultMode
 from huai_client.run.options import Deadline
 from huai_client.transfer.errors import RsyncRequirementError, UpstreamRefusedError
 from huai_client.transfer.options import TransferOptions
-from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.reflinks import is_shared, shares_blocks
 from tests.support.scanners import OPENAT2, without_call
@@ -86,59 +85,6 @@ def test_many_files_by_several_streams(upstream: Path, down: Downstream) -> None
     files = [write_file(upstream, b"%d/%d" % (i % 7, i), os.urandom(i)) for i in range(300)]
     options = replace(NONE, streams=3, batch_files=9)
     assert down.fetch(files, str(upstream), options).arrived == files
-
-
-@pytest.mark.parametrize("digest", [True, False])
-def test_what_is_something_else(upstream: Path, down: Downstream, *, digest: bool) -> None:
-    for name in (b"good", b"longer", b"later", b"folder", b"symlink", b"fifo", b"below/file"):
-        write_file(upstream, name, b"content", mtime=T0)
-    names = sorted(path for path in upstream.rglob("*") if path.is_file())
-    files = {
-        path.name: described(upstream, os.fsencode(path.relative_to(upstream)), digest=digest)
-        for path in names
-    }
-    write_file(upstream, b"longer", b"content and more", mtime=T0)
-    os.utime(upstream / "later", ns=(T0, T0 + 1))
-    for lost in ("folder", "symlink", "fifo"):
-        (upstream / lost).unlink()
-    (upstream / "folder").mkdir()
-    (upstream / "symlink").symlink_to("good")
-    os.mkfifo(upstream / "fifo")
-    (upstream / "below").rename(upstream / "real")
-    (upstream / "below").symlink_to("real")
-    outcome = down.fetch([*files.values()], str(upstream), NONE)
-    assert outcome.arrived == [files["good"]]
-    assert outcome.mismatched == [
-        files[name] for name in files if name in {"folder", "later", "longer"}
-    ]
-    assert outcome.missing == [files[name] for name in files if name in {"fifo", "file", "symlink"}]
-    assert [path.name for path in down.root.rglob("incoming/*/*") if path.is_file()] == ["good"]
-
-
-def test_other_content_under_the_same_size_and_time(upstream: Path, down: Downstream) -> None:
-    file = write_file(upstream, b"a/b", b"content", mtime=T0)
-    write_file(upstream, b"a/b", b"CONTENT", mtime=T0)
-    assert down.fetch([file], str(upstream), NONE).mismatched == [file]
-    write_file(upstream, b"a/b", b"content", mtime=T0)
-    assert down.fetch([file], str(upstream), NONE).arrived == [file]
-
-
-def test_an_empty_file_has_the_digest_of_nothing(upstream: Path, down: Downstream) -> None:
-    file = write_file(upstream, b"a", b"", mtime=T0)._replace(digest=bytes(32))
-    assert down.fetch([file], str(upstream), NONE).mismatched == [file]
-
-
-def test_the_next_url_is_tried(upstream: Path, down: Downstream, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    first, second = write_file(upstream, b"both", b"1"), write_file(other, b"second", b"2")
-    stale = write_file(other, b"stale", b"new", mtime=T0)
-    write_file(upstream, b"stale", b"old", mtime=T0)
-    neither = File(rel_path(b"neither"), 1, T0)
-    urls = [str(tmp_path / "absent"), str(upstream), str(other)]
-    outcome = down.fetch([first, second, stale, neither], urls, NONE)
-    assert outcome.arrived == [first, second, stale]
-    assert outcome.missing == [neither]
-    assert len(down.listener.retries) == 1
 
 
 def test_a_path_that_is_not_there(upstream: Path, down: Downstream) -> None:
@@ -301,10 +247,7 @@ def swapping() -> Iterator[Callable[[Callable[[], None]], None]]:
 
 
 def test_a_directory_that_becomes_a_symlink_leads_nowhere(
-    upstream: Path,
-    down: Downstream,
-    tmp_path: Path,
-    swapping: Callable[[Callable[[], None]], None],
+    upstream: Path, down: Downstream, tmp_path: Path, swapping: Callable[[Callable[[], None]], None]
 ) -> None:
     """Size and time outside are the same, and no digest would tell."""
     secret = write_file(tmp_path / "outside", b"file", b"secret!", mtime=T0)
@@ -356,18 +299,6 @@ def test_a_file_that_changes_while_it_is_read(
         assert outcome.arrived in ([], [proved])  # and `fetch` has compared the digest
         fresh = Downstream(down.dest / f"without-{number}")
         assert fresh.fetch([file], str(upstream), NONE).arrived in ([], [file])
-
-
-def test_unfinished_copies_of_a_killed_run_are_no_hindrance(
-    upstream: Path, down: Downstream
-) -> None:
-    file = write_file(upstream, b"a/b", os.urandom(5000), mtime=T0)
-    left = down.root / "incoming" / "1" / "a"
-    left.mkdir(parents=True)
-    for folder in (down.root.parent, down.root):
-        folder.chmod(0o700)
-    (left / "b").write_bytes(b"the beginning")
-    assert down.fetch([file], str(upstream), NONE).arrived == [file]
 
 
 def test_a_copy_has_its_final_mode_and_stays_ours(upstream: Path, down: Downstream) -> None:
