@@ -1,4 +1,4 @@
-"""Debian's real ftpsync, with the lines of docs/HOOKS.md, as an upstream runs it."""
+"""Debian's real ftpsync, with the lines of docs/HOOKS.md, and what tunasync reads of a run."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.integration.test_hook import HOOK, Upstream
 from tests.integration.test_huai_rsync_discovery import Newcomer
 from tests.support.rsync_calls import picture
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import ENVIRONMENT, Site
+from tests.support.upstream import ENVIRONMENT, Downstream, Pair, Site
 
 TOP = Path(__file__).parents[2]
 FTPSYNC = TOP / "build" / "ftpsync" / "usr" / "bin" / "ftpsync"
@@ -112,3 +112,54 @@ def test_a_downstream_syncs_with_its_two_stages(place: Site, tmp_path: Path) -> 
         # Huai did the last call: one that is left to the real rsync is recorded as an attempt.
         assert (state.applied, state.attempted) == (commit, ())
     assert newcomer.modules() == [up.name]
+
+
+# tunasync, internal/util.go: the last match in the log of the job counts.
+RSYNC_PROVIDER = re.compile(r"(?m)^Total file size: ([0-9\.]+[KMGTP]?) bytes")
+COMMAND_PROVIDER = re.compile(r"Total size is ([0-9\.]+[KMGTP]?)")
+SIZE = 123_457
+
+
+@pytest.fixture
+def pair(place: Site) -> Pair:
+    up = place.upstream()
+    up.put(b"large", b"x" * (SIZE - 7))
+    up.put(b"small", b"content")
+    up.commit()
+    return up, place.downstream(up)
+
+
+def sizes(down: Downstream) -> list[str | None]:
+    """Return the size that each pattern of tunasync finds in both streams, read as one log."""
+    ended = down.sync()
+    matches_of = [
+        pattern.findall(ended.out + ended.err) for pattern in (RSYNC_PROVIDER, COMMAND_PROVIDER)
+    ]
+    return [matches[-1] if matches else None for matches in matches_of]
+
+
+def test_the_size_is_told_whatever_there_was_to_do(pair: Pair) -> None:
+    up, down = pair
+    assert sizes(down) == [str(SIZE)] * 2
+    assert sizes(down) == [str(SIZE)] * 2  # nothing new
+    up.put(b"more", b"1234")
+    up.commit()
+    assert sizes(down) == [str(SIZE + 4)] * 2
+    up.at(b"large").unlink()
+    up.commit()
+    assert sizes(down) == ["11"] * 2
+
+
+def test_no_size_is_told_after_a_failure(pair: Pair) -> None:
+    up, down = pair
+    up.at(b"large").unlink()  # committed, and gone when the content is fetched
+    assert sizes(down) == [None, None]
+
+
+def test_the_module_can_be_called_as_tunasync_calls_it(pair: Pair) -> None:
+    up, down = pair
+    variables = {"TUNASYNC_MIRROR_NAME": up.name, "HUAI_CLIENT_ROOT": str(down.root)}
+    ended = down.process("sync", up.name, environment=variables)
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert lines[-2:] == [f"Total file size: {SIZE} bytes", f"Total size is {SIZE}"]

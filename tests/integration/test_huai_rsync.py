@@ -180,7 +180,10 @@ def test_local_damage_is_mended_as_by_rsync(pair: Mirror) -> None:
         pair.assert_equal()
 
 
-def test_a_disk_that_is_not_mounted_is_not_damage(pair: Mirror) -> None:
+def test_a_wrong_time_span_is_reported(pair: Mirror) -> None:
+    settings = {"HUAI_RSYNC_COMPARE": "daily", "HUAI_RSYNC_FALLBACK": "no"}
+    ended = pair.call("-aH", "--delete", environment=settings)
+    assert (ended.code, "HUAI_RSYNC_COMPARE" in ended.err) == (1, True)
     assert pair.call("-aH", "--delete").code == 0
     pair.down.dest.rename(pair.down.dest.with_name("unmounted"))
     pair.down.dest.mkdir()
@@ -189,12 +192,6 @@ def test_a_disk_that_is_not_mounted_is_not_damage(pair: Mirror) -> None:
     assert ended.code == 3
     assert "holds nothing of what was synced" in ended.err
     assert os.listdir(pair.down.dest) == []
-
-
-def test_a_wrong_time_span_is_reported(pair: Mirror) -> None:
-    settings = {"HUAI_RSYNC_COMPARE": "daily", "HUAI_RSYNC_FALLBACK": "no"}
-    ended = pair.call("-aH", "--delete", environment=settings)
-    assert (ended.code, "HUAI_RSYNC_COMPARE" in ended.err) == (1, True)
 
 
 def test_files_are_counted_as_by_rsync_with_a_filter(pair: Mirror) -> None:

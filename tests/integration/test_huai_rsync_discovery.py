@@ -90,19 +90,16 @@ def test_the_rules_of_the_call_become_the_filter(newcomer: Newcomer, tmp_path: P
     assert len(load(newcomer.root).module(newcomer.up.name).filter) == 3
 
 
-def test_a_dry_run_configures_nothing(newcomer: Newcomer) -> None:
+def test_what_rsync_does_although_the_source_announces_metadata(newcomer: Newcomer) -> None:
     newcomer.assert_by_rsync("-n")
     assert os.listdir(newcomer.root / "modules") == []
-
-
-def test_it_can_be_forbidden(newcomer: Newcomer) -> None:
     ended = newcomer.call(*TUNASYNC, HUAI_RSYNC_DISCOVER="no", HUAI_RSYNC_EXPLAIN="yes")
     assert (ended.code, newcomer.modules()) == (0, [])
     reason = "no module has this destination"
     assert ended.err == f"huai-rsync: the real rsync runs: {reason}\n"
-
-
-def test_a_first_copy_is_left_to_rsync(newcomer: Newcomer) -> None:
+    for number in range(1100):
+        (newcomer.dest / f"own {number}").touch()
+    newcomer.assert_by_rsync(HUAI_RSYNC_FALLBACK="no")
     for name in os.listdir(newcomer.dest):
         (newcomer.dest / name).rename(newcomer.root.parent / f"away-{name}")
     newcomer.assert_by_rsync()
@@ -114,12 +111,6 @@ def test_without_a_place_for_its_state_it_is_rsync(newcomer: Newcomer) -> None:
     ended = newcomer.call(*TUNASYNC)
     assert ended.code == 0, ended
     assert (newcomer.dest / "pool/new").exists()
-
-
-def test_too_many_deletions_are_rsyncs_until_the_module_is_known(newcomer: Newcomer) -> None:
-    for number in range(1100):
-        (newcomer.dest / f"own {number}").touch()
-    newcomer.assert_by_rsync(HUAI_RSYNC_FALLBACK="no")
 
 
 def count_announcements(rsync: RecordedRsync) -> int:

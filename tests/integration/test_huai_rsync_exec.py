@@ -19,7 +19,6 @@ from tests.support.rsync_calls import (
     FTPSYNC_SECOND,
     Mirror,
     RecordedRsync,
-    closing,
     mirror,
     program,
     run,
@@ -124,20 +123,15 @@ def test_another_source_for_the_same_tree_is_not_mistaken(synced: Mirror) -> Non
     assert_equal(synced.up, synced.down)
 
 
-def test_rsync_runs_if_the_upstream_cannot_be_asked(synced: Mirror) -> None:
-    synced.down.configure(url="http://127.0.0.1:9")
-    update(synced)
-    ended, _ = synced.call_both(*PLAIN)
-    assert "the real rsync runs: http://127.0.0.1:9" in ended.err
-    synced.assert_equal()
-
-
-def test_that_can_be_forbidden(pair: Mirror) -> None:
+def test_rsync_runs_if_the_upstream_cannot_be_asked(pair: Mirror) -> None:
     pair.down.configure(url="http://127.0.0.1:9")
     ended = pair.call(*PLAIN, environment={"HUAI_RSYNC_FALLBACK": "no"})
     assert ended.code == 10
     assert "rsync error: error in socket IO (code 10)" in ended.err
     assert not os.listdir(pair.down.dest)
+    ended, _ = pair.call_both(*PLAIN)
+    assert "the real rsync runs: http://127.0.0.1:9" in ended.err
+    pair.assert_equal()
 
 
 def test_after_rsync_the_whole_tree_is_compared_again(synced: Mirror, place: Site) -> None:
@@ -153,32 +147,6 @@ def test_after_rsync_the_whole_tree_is_compared_again(synced: Mirror, place: Sit
     assert (ended.code, ended.err) == (0, "")
     assert (synced.down.dest / "pool/2").exists()
     assert synced.down.verify("--content").code == 0
-
-
-def test_two_stages_end_in_the_same_tree(pair: Mirror, recorded: RecordedRsync) -> None:
-    pair.call_both(*WHOLE)
-    for step in (update, lambda _: None, update_again):
-        step(pair)
-        for stage in ((*FTPSYNC, *FIRST_STAGE), WHOLE):
-            ended, real = pair.call(*stage, environment=recorded.environment), pair.real(*stage)
-            assert (ended.code, ended.err, real.code) == (0, "", 0)
-            assert closing(ended.out) == closing(real.out)
-            assert contents(pair.down.dest) == contents(pair.twin)
-        pair.assert_equal()
-    # rsync fetched content, and was asked for nothing else.
-    assert all("--files-from=-" in call or call == ["--version"] for call in recorded.calls)
-
-
-def update_again(pair: Mirror) -> None:
-    """More, with new folders, links and a file that was touched."""
-    pair.up.many(b"pool/deep/new", 3)
-    os.link(pair.up.at(b"pool/deep/new/0"), pair.up.at(b"pool/deep/linked"))
-    pair.up.at(b"pool/latest").symlink_to("deep/new")
-    os.utime(pair.up.at(b"pool/3"), ns=(10**18, 10**18))
-    pair.up.put(b"dists/stable/main/Packages", b"pool/0 pool/deep/new/0")
-    pair.up.put(b"dists/other/Sources", b"new")
-    pair.up.at(b"pool/new").unlink()
-    pair.up.commit()
 
 
 def test_both_stages_are_undone_as_one(pair: Mirror) -> None:
