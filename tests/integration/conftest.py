@@ -6,6 +6,7 @@ One site for all tests of a worker: starting a server costs more than most tests
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support.archive import Signer, signing
@@ -81,3 +82,10 @@ def server(repository: Repository) -> Iterator[Server]:
     """A server of `repository`."""
     with running(repository.path.parent) as started:
         yield started
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    """A client of `server`."""
+    with httpx.Client(base_url=server.url, timeout=60) as http:
+        yield http

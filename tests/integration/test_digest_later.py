@@ -91,25 +91,6 @@ def test_a_downstream_takes_digests_without_touching_its_tree(place: Site) -> No
     assert down.verify("--content").code != 0
 
 
-def test_a_killed_run_is_continued(place: Site) -> None:
-    up = place.upstream(digest="later")
-    put_sparse(up, b"larger", 8 * LARGE)
-    up.put(b"small", b"s" * (LARGE // 16))
-    up.commit()
-    left = up.places.folder / "digests.left"
-    # The rate lets the larger file, a batch by itself, take a minute.
-    process = subprocess.Popen(command(up, "--rate", str(LARGE // 8)), env=ENVIRONMENT)
-    try:
-        until(lambda: left.exists() and left.stat().st_size > 16)
-        assert process.poll() is None
-    finally:
-        process.kill()
-        process.wait()
-    event = add_digests(up)
-    assert (event["changed"], event["missing"]) == (True, 0)
-    assert (event["hashed_files"], event["hashed_bytes"]) == (1, 8 * LARGE)
-
-
 def test_a_commit_is_not_kept_waiting(place: Site) -> None:
     up = place.upstream(digest="later")
     up.put(b"one", b"1" * 1000)
@@ -136,6 +117,8 @@ def test_time_ends_the_reading_of_a_file(place: Site) -> None:
     up = place.upstream(digest="later")
     put_sparse(up, b"large", LARGE)
     up.commit()
+    for arguments in (("--time", "soon"), ("--time", "-1h"), ("--rate", "0"), ("--rate", "fast")):
+        assert digest(up, *arguments).code == 1
     # At this rate the file takes years.
     done = digest(up, "--rate", "1", "--time", "1s")
     assert done.code == 41
@@ -143,9 +126,3 @@ def test_time_ends_the_reading_of_a_file(place: Site) -> None:
     assert (event["changed"], event["missing"], event["hashed_files"]) == (False, 1, 0)
     assert [problem[0] for problem in event["problems"]] == ["large"]
     assert add_digests(up)["missing"] == 0
-
-
-def test_bad_limits_are_refused(place: Site) -> None:
-    up = place.upstream(digest="later")
-    for arguments in (("--time", "soon"), ("--time", "-1h"), ("--rate", "0"), ("--rate", "fast")):
-        assert digest(up, *arguments).code == 1

@@ -156,11 +156,14 @@ def test_another_path_is_taken_up_only_if_asked_for(ours: Path, folder: Path) ->
     assert [path.name for path in (folder / NAME / "tree").iterdir()] == ["only"]
 
 
-def test_a_root_is_the_same_by_any_of_its_names(ours: Path) -> None:
+def test_a_root_is_the_same_by_any_of_its_names(ours: Path, folder: Path) -> None:
     linked = ours.with_name("linked")
     linked.symlink_to(ours)
     (ours.with_name("ours-tree") / "new").write_text("new")
     assert "attr tree updated" in run(linked, "commit", NAME).stdout
+    rename_module(ours)
+    assert f"{NAME}: attr tree removed" in run(ours, "commit", "renamed").stderr
+    assert not (folder / NAME).exists()
 
 
 def test_a_service_that_cannot_listen_makes_no_attr_tree(short_path: Path, folder: Path) -> None:
@@ -169,7 +172,9 @@ def test_a_service_that_cannot_listen_makes_no_attr_tree(short_path: Path, folde
     other.mkdir()
     with rsync_daemon({"m": other}) as url:
         configure(root, short_path / "root-tree", port=int(url.rpartition(":")[2]))
-        run(root, "fallback", "serve", code=ExitCode.CONFIG)
+        done = run(root, "fallback", "serve", code=ExitCode.CONFIG)
+    assert f"{url.rpartition('/')[2]}" in done.stderr
+    assert "in use" in done.stderr
     assert not (folder / NAME).exists()
     (short_path / "root-tree/new").touch()
     assert "attr tree" not in run(root, "commit", NAME).stdout
@@ -192,12 +197,6 @@ def test_remove_leaves_readers_alone_and_nothing_behind(ours: Path, folder: Path
     run(ours, "fallback", "remove", NAME)
     assert not (folder / NAME).exists()
     assert "no attr tree" in run(ours, "fallback", "remove", NAME).stdout
-
-
-def test_a_renamed_module_leaves_no_attr_tree(ours: Path, folder: Path) -> None:
-    rename_module(ours)
-    assert f"{NAME}: attr tree removed" in run(ours, "commit", "renamed").stderr
-    assert not (folder / NAME).exists()
 
 
 def test_a_service_removes_the_attr_tree_of_a_renamed_module(ours: Path, folder: Path) -> None:

@@ -190,19 +190,6 @@ def test_the_kind_may_change(short_path: Path) -> None:
     assert module.ensure().action == "none"
 
 
-def test_what_a_cut_update_left_goes_with_the_next_build(short_path: Path) -> None:
-    module = Fallback(short_path)
-    fill(module.tree)
-    module.commit()
-    module.ensure()
-    for left in ("building/old.0/deep", "generations/3/x", "generations/0"):
-        (module.attr.folder / left).mkdir(parents=True)
-    assert module.ensure(rebuild=True).action == "built"
-    assert not is_left(module)
-    assert len(list(module.attr.generations.iterdir())) == 1
-    module.assert_equal()
-
-
 def test_its_folder_is_open_to_all_whatever_the_umask(short_path: Path) -> None:
     module = Fallback(short_path)
     module.write("f")

@@ -1,4 +1,9 @@
-"""The check of confinement, and the key `confine`."""
+"""The check of confinement, the key `confine`, and how many clients a daemon serves."""
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -6,7 +11,10 @@ from huai_client.transfer.rsync.confinement import version
 from huai_server.config.tables import Fallback
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.service import ConfinementError, check_confinement
+from huai_server.http.fallback_clients import FallbackSlots, fallback_clients
 from tests.support.mounting import may_mount
+from tests.support.processes import until
+from tests.support.rsyncd import rsync_daemon
 from tests.support.scanners import CREATE_RULESET, OPEN_TREE, without_call
 from tests.support.unprivileged import in_child
 
@@ -63,3 +71,31 @@ def test_it_is_refused_with_51() -> None:
     with pytest.raises(ConfinementError) as refused:
         reason(Fallback(use_chroot=False, confine="require"))
     assert refused.value.exit_code == 51
+
+
+SECONDS = 60
+
+
+def connected(port: int, module: str) -> socket.socket:
+    """A client that has chosen a module, and says nothing more."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+    connection.sendall(b"@RSYNCD: 31.0\n%b\n" % module.encode())
+    return connection
+
+
+def test_each_client_of_a_module_is_counted(tmp_path: Path) -> None:
+    place = FallbackSlots(tmp_path / "lock", 3)
+    assert fallback_clients(place) is None
+    with (
+        rsync_daemon({"m": tmp_path}, max_connections="3", lock_file=str(place.lock_file)) as url,
+        ExitStack() as clients,
+    ):
+        port = urlsplit(url).port
+        assert port
+        first = clients.enter_context(connected(port, "m"))
+        until(lambda: fallback_clients(place) == 1)
+        clients.enter_context(connected(port, "m"))
+        until(lambda: fallback_clients(place) == 2)
+        first.close()
+        until(lambda: fallback_clients(place) == 1)
+    until(lambda: fallback_clients(place) == 0)

@@ -212,15 +212,6 @@ def test_an_emptied_folder_is_an_error_and_then_healed(site: Site, folder: str) 
         until(fetches)
 
 
-def test_it_ends_after_its_transfers(site: Site) -> None:
-    with serving(site) as process:
-        client = site.slow_client()
-        process.terminate()
-        until(lambda: site.rsync(site.url()).returncode != 0)
-        site.assert_finished(client)
-        assert process.wait(SECONDS) == 0
-
-
 def test_clients_that_may_connect(site: Site) -> None:
     secrets, word = site.folder / "secrets", site.folder / "password"
     secrets.write_text("user:password\n")

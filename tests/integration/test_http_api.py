@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -10,12 +9,6 @@ import pytest
 from huai_server.http.server import ListenError, listen
 from huai_server.http.settings import ServeSettings
 from tests.support.http_fixtures import Repository, Server, git
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        yield client
 
 
 def test_a_module_is_described_by_its_newest_commit(
@@ -87,6 +80,16 @@ def test_one_bad_commit_hides_no_other_module(repository: Repository, client: ht
     assert set(answer.json()) == {"error", "hint"}
 
 
+def test_no_answer_names_a_path_of_the_machine(
+    repository: Repository, client: httpx.Client
+) -> None:
+    (repository.path / "HEAD").unlink()
+    for path in ("/api/v1/modules", "/api/v1/modules/m", "/"):
+        answer = client.get(path)
+        assert str(repository.path.parent) not in answer.text
+    assert client.get("/api/v1/modules").json()["modules"][0]["problem"]
+
+
 def test_errors_are_json(client: httpx.Client, subtests: pytest.Subtests) -> None:
     for method, path, status in [
         ("GET", "/api/v1/modules/nope", 404),
@@ -105,25 +108,12 @@ def test_errors_are_json(client: httpx.Client, subtests: pytest.Subtests) -> Non
             assert all(answer.json().values())
 
 
-def test_no_answer_names_a_path_of_the_machine(
-    repository: Repository, client: httpx.Client
-) -> None:
-    (repository.path / "HEAD").unlink()
-    for path in ("/api/v1/modules", "/api/v1/modules/m", "/"):
-        answer = client.get(path)
-        assert str(repository.path.parent) not in answer.text
-    assert client.get("/api/v1/modules").json()["modules"][0]["problem"]
-
-
 def test_head_is_get_without_its_body(client: httpx.Client, subtests: pytest.Subtests) -> None:
     for path in ("/", "/healthz", "/api/v1/modules", "/api/v1/modules/m"):
         with subtests.test(path):
             head, get = client.head(path), client.get(path)
             assert (head.status_code, head.content) == (200, b"")
             assert head.headers["content-length"] == get.headers["content-length"]
-
-
-def test_the_server_header_has_its_version(client: httpx.Client) -> None:
     for path in ("/healthz", "/git/m.git/info/refs?service=git-upload-pack"):
         assert re.fullmatch(r"huai/[0-9.]+", client.get(path).headers["server"])
 

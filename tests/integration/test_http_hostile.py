@@ -61,9 +61,8 @@ def get(target: str, *headers: str, method: str = "GET") -> bytes:
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+def test_addresses_lead_nowhere_else(server: Server) -> None:
+    for target in (
         "/git/../../../etc/passwd",
         "/git/%2e%2e/%2e%2e/m.git/info/refs?service=git-upload-pack",
         "/git/../m.git/info/refs?service=git-upload-pack",
@@ -82,17 +81,14 @@ def get(target: str, *headers: str, method: str = "GET") -> bytes:
         "/git/",
         "/git/%ff%fe.git/info/refs?service=git-upload-pack",
         "/git/" + "a" * 20_000 + ".git/info/refs?service=git-upload-pack",
-    ],
-)
-def test_addresses_lead_nowhere_else(server: Server, target: str) -> None:
-    answer = server.exchange(get(target))
-    assert status(answer) in {400, 404}
-    assert b"root:" not in answer
+    ):
+        answer = server.exchange(get(target))
+        assert status(answer) in {400, 404}, target
+        assert b"root:" not in answer
 
 
-@pytest.mark.parametrize(
-    ("target", "method", "expected"),
-    [
+def test_other_services_are_refused(server: Server) -> None:
+    for target, method, expected in (
         ("/git/m.git/info/refs?service=git-receive-pack", "GET", 403),
         ("/git/m.git/info/refs?service=git-upload-archive", "GET", 403),
         ("/git/m.git/info/refs?service=git-upload-pack&service=x", "GET", 403),
@@ -104,19 +100,15 @@ def test_addresses_lead_nowhere_else(server: Server, target: str) -> None:
         ("/git/m.git/git-upload-pack", "GET", 405),
         ("/git/m.git/info/refs?service=git-upload-pack", "DELETE", 405),
         ("/git/m.git/git-upload-archive", "POST", 404),
-    ],
-)
-def test_other_services_are_refused(
-    server: Server, target: str, method: str, expected: int
-) -> None:
-    answer = server.exchange(get(target, method=method))
-    assert status(answer) == expected
-    assert b"huai: " in answer
+    ):
+        answer = server.exchange(get(target, method=method))
+        assert status(answer) == expected, target
+        assert b"huai: " in answer
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_broken_framing(streaming: Server) -> None:
+    """Git refuses it; its words, which may hold paths, are not sent."""
+    for body in (
         b"",
         b"zzzz",
         b"0003",
@@ -128,18 +120,14 @@ def test_other_services_are_refused(
         b"ffff" + b"x" * 65_531,
         packet(b"command=ls-refs") + b"\0\0\0\0",
         ls_refs().replace(b"ls-refs", b"no-refs"),
-    ],
-)
-def test_broken_framing(streaming: Server, body: bytes) -> None:
-    """Git refuses it; its words, which may hold paths, are not sent."""
-    answer = streaming.exchange(post(body))
-    assert status(answer) == 400
-    assert b"m.git" not in answer
+    ):
+        answer = streaming.exchange(post(body))
+        assert status(answer) == 400, body
+        assert b"m.git" not in answer
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "expected"),
-    [
+def test_bad_bodies(server: Server) -> None:
+    for body, headers, expected in (
         (ls_refs(), ["Content-Type: text/plain"], 415),
         (ls_refs(), ["Content-Encoding: br"], 415),
         (b"x" * (MAX_BODY + 1), [], 413),
@@ -147,11 +135,9 @@ def test_broken_framing(streaming: Server, body: bytes) -> None:
         (gzip.compress(ls_refs())[:5], [GZIP], 400),
         (b"\x1f\x8b" + b"x" * 100, [GZIP], 400),
         (gzip.compress(ls_refs()) + b"more", [GZIP], 400),
-    ],
-    ids=["type", "encoding", "large", "cut", "header", "damaged", "trailing"],
-)
-def test_bad_bodies(server: Server, body: bytes, headers: list[str], expected: int) -> None:
-    assert status(server.exchange(post(body, *headers))) == expected
+    ):
+        answer = server.exchange(post(body, *headers))
+        assert status(answer) == expected, (body[:20], headers)
 
 
 def test_a_length_beyond_the_limit_is_refused_unread(server: Server) -> None:
@@ -168,9 +154,6 @@ def endless(count: int) -> bytes:
 def test_a_bomb(streaming: Server) -> None:
     bomb = gzip.compress(endless(5_000_000))
     assert status(streaming.exchange(post(bomb, GZIP))) == 413
-
-
-def test_chunks_beyond_the_limit(streaming: Server) -> None:
     head = post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
     data = endless(MAX_BODY // 20)
     answer = streaming.exchange(head + b"%x\r\n" % len(data) + data + b"\r\n0\r\n\r\n")
@@ -188,9 +171,6 @@ def test_half_a_body_and_goodbye(server: Server) -> None:
     for _ in range(5):
         with server.connect() as connection:
             connection.sendall(post(ls_refs(), length=1000))
-
-
-def test_half_a_body_and_silence(server: Server) -> None:
     answer = server.exchange(post(ls_refs(), length=1000))
     assert status(answer) == 408
 
@@ -198,9 +178,6 @@ def test_half_a_body_and_silence(server: Server) -> None:
 def test_silence_before_and_inside_the_head(server: Server) -> None:
     for start in (b"", b"GET /healthz HT", b"\r\n"):
         assert server.exchange(start) == b""
-
-
-def test_silence_in_the_second_head(server: Server) -> None:
     with server.connect() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert status(connection.recv(1 << 16)) == 200
@@ -216,12 +193,15 @@ def test_a_head_without_end(server: Server) -> None:
             connection.sendall((b"X: " + b"y" * 8000 + b"\r\n") * 10_000)
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    ["version=2; rm -rf /", "version=99999999999999999999", "version=", "x" * 9000, "version=2\t;"],
-)
-def test_strange_protocol_headers_are_version_0(running_server: Server, protocol: str) -> None:
-    target = "/git/m.git/info/refs?service=git-upload-pack"
-    answer = running_server.exchange(get(target, f"Git-Protocol: {protocol}"))
-    assert status(answer) == 200
-    assert b"# service=git-upload-pack" in answer
+def test_strange_protocol_headers_are_version_0(running_server: Server) -> None:
+    for protocol in (
+        "version=2; rm -rf /",
+        "version=99999999999999999999",
+        "version=",
+        "x" * 9000,
+        "version=2\t;",
+    ):
+        target = "/git/m.git/info/refs?service=git-upload-pack"
+        answer = running_server.exchange(get(target, f"Git-Protocol: {protocol}"))
+        assert status(answer) == 200
+        assert b"# service=git-upload-pack" in answer

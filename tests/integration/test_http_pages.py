@@ -1,6 +1,5 @@
 """The pages of a running server: their text, their language, and what they never do."""
 
-from collections.abc import Iterator
 from urllib.parse import urljoin
 from xml.etree import ElementTree as ET
 
@@ -8,16 +7,10 @@ import httpx
 import pytest
 
 from tests.support.html import Element, parse
-from tests.support.http_fixtures import Repository, Server
+from tests.support.http_fixtures import Repository
 
 LIGHT = 50_000
 """Bytes of a first view, with all that it loads."""
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        yield client
 
 
 def get(client: httpx.Client, path: str, status: int = 200, *, language: str = "en") -> Element:
@@ -152,23 +145,20 @@ def test_an_unknown_module_has_a_page_too(client: httpx.Client) -> None:
         page = get(client, path, 404)
         assert page.one("h1").text == "no such module"
         assert len(page.all("script")) == 1
-
-
-@pytest.mark.parametrize("path", ["/nothing", "/docs", "/api/v1/nothing", "/content/nope/x"])
-def test_an_unknown_address_is_a_page_for_people(client: httpx.Client, path: str) -> None:
-    answer = client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
-    assert answer.status_code == 404
-    assert "Accept" in answer.headers.get_list("vary", split_commas=True)
-    error = parse(answer.text)
-    assert "404" in error.one("main").text
-    assert urljoin(path, error.one("main").all("a")[0]["href"]) == "/"
-    assert client.get(path).json().keys() == {"error", "hint"}
-
-
-def test_an_error_leads_back_to_its_module(client: httpx.Client) -> None:
     path = "/modules/m/tree/999/d"
     links = get(client, path, 404).one("main").all("a")
     assert [urljoin(path, link["href"]) for link in links] == ["/", "/modules/m"]
+
+
+def test_an_unknown_address_is_a_page_for_people(client: httpx.Client) -> None:
+    for path in ("/nothing", "/docs", "/api/v1/nothing", "/content/nope/x"):
+        answer = client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert answer.status_code == 404
+        assert "Accept" in answer.headers.get_list("vary", split_commas=True)
+        error = parse(answer.text)
+        assert "404" in error.one("main").text
+        assert urljoin(path, error.one("main").all("a")[0]["href"]) == "/"
+        assert client.get(path).json().keys() == {"error", "hint"}
 
 
 def test_names_are_only_text(repository: Repository, client: httpx.Client) -> None:

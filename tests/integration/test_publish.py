@@ -58,13 +58,23 @@ def test_git_unpacks_the_way_from_every_commit(publisher: Publisher, tmp_path: P
         assert publisher.unpack(copy, serial) == commit
 
 
-def test_nothing_new_writes_nothing(publisher: Publisher) -> None:
-    publisher.publish()
-    head = publisher.files / "static/head"
+def test_nothing_new_writes_nothing_but_what_is_damaged(publisher: Publisher) -> None:
+    before_umask = os.umask(0o077)
+    try:
+        publisher.publish()
+    finally:
+        os.umask(before_umask)
+    for path in (publisher.folder / "git").rglob("*"):  # for the web server
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
+    head, expected = publisher.files / "static/head", publisher.head
     before = head.stat()
     assert publisher.publish().files == 0
     assert head.stat().st_ino == before.st_ino
     assert publisher.publish(now=before.st_mtime + 100_000).files == 0
+    for text in (b"", b"huai-static\t1\n", b"\xff" * 300_000):
+        head.write_bytes(text)
+        publisher.publish()
+        assert publisher.head == expected
 
 
 def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> None:
@@ -86,15 +96,6 @@ def test_a_folder_that_is_new(publisher: Publisher, tmp_path: Path) -> None:
     assert publisher.head.newest == 11
     assert len(publisher.steps(1)) == 4
     publisher.unpack(tmp_path / "copy")
-
-
-@pytest.mark.parametrize("text", [b"", b"huai-static\t1\n", b"\xff" * 300_000])
-def test_a_head_that_is_damaged_is_made_anew(publisher: Publisher, text: bytes) -> None:
-    publisher.publish()
-    expected = publisher.head
-    (publisher.files / "static/head").write_bytes(text)
-    publisher.publish()
-    assert publisher.head == expected
 
 
 def test_a_history_that_began_anew(publisher: Publisher, tmp_path: Path) -> None:
@@ -143,17 +144,6 @@ def test_block_indices_come_and_go_with_the_repository(publisher: Publisher) -> 
     assert not copy.exists()
 
 
-def test_the_web_server_reads_what_is_written(publisher: Publisher) -> None:
-    """Whatever the umask of who commits says."""
-    before = os.umask(0o077)
-    try:
-        publisher.publish()
-    finally:
-        os.umask(before)
-    for path in (publisher.folder / "git").rglob("*"):
-        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
-
-
 def configure(publisher: Publisher, text: str) -> Path:
     root = publisher.upstream.root
     module = to_toml(publisher.upstream.module)
@@ -175,6 +165,9 @@ def test_each_commit_publishes(publisher: Publisher) -> None:
     )
     names = {path.name for path in own.glob("static/packs/*")}
     assert names == {path.name for path in publisher.files.glob("static/packs/*")}
+    result = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
+    assert f'"to": "{publisher.folder}"' in result.stdout, result
+    assert run_server(root, "publish", "unknown").returncode == 45
 
 
 def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) -> None:
@@ -248,10 +241,3 @@ def test_check_and_disk_use_know_them(publisher: Publisher) -> None:
     shutil.rmtree(static)
     publisher.publish()
     publisher.upstream.prove_sound()
-
-
-def test_where_to_is_said(publisher: Publisher) -> None:
-    root = configure(publisher, "")
-    result = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
-    assert f'"to": "{publisher.folder}"' in result.stdout, result
-    assert run_server(root, "publish", "unknown").returncode == 45

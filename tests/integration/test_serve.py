@@ -22,6 +22,7 @@ from tests.support.committing import (
 from tests.support.processes import run_program
 from tests.support.serving import serving
 from tests.support.unprivileged import NOBODY, program_as_nobody
+from tests.support.upstream import T0, Site, Upstream, assert_equal
 
 
 @pytest.fixture
@@ -177,3 +178,63 @@ def test_an_address_of_version_6_has_brackets(root: Path) -> None:
         process.kill()
         process.wait(SECONDS)
         process.stdout.close()
+
+
+ODD = (b"\xff\xfe", b"a%2fb", b"line\nfeed", b"sp ace+?#&", b"back\\slash", b"\xc3\xa9", b"n" * 255)
+LARGE = 40 << 20
+"""More than the smallest file with a block index."""
+
+
+def mirror(place: Site) -> Upstream:
+    """A module that names `serve` as the place of its content."""
+    up = place.upstream(volatile=("/beat",))
+    up.change(content_urls=(f"{place.url}/content/{up.name}",))
+    up.put(b"large", os.urandom(LARGE))
+    up.put(b"empty")
+    up.put(b"beat", b"0")
+    up.many(b"d", 300)
+    for name in ODD:
+        up.put(b"d/deep/" + name, name)
+    up.at(b"link").symlink_to("d/0")
+    return up
+
+
+def test_everything_comes_from_one_server(place: Site) -> None:
+    up = mirror(place)
+    up.commit()
+    down = place.downstream(up)
+    assert down.sync().code != 0  # the module serves no content
+    up.change(serve_content=True)
+    down.synced()
+    assert_equal(up, down)
+    up.put(b"d/0", b"changed", mtime=T0 + 10**9)
+    up.put(b"d/new", b"new")
+    up.at(b"d/1").unlink()
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+    up.put(b"d/2", b"committed", mtime=T0 + 10**9)
+    up.commit()
+    up.put(b"d/2", b"not committed", mtime=T0 + 10**9)
+    up.put(b"beat", b"12", mtime=T0 + 10**9)
+    assert down.sync().code == 24  # what is not as committed waits, unless it is volatile
+    assert (down.dest / "d/2").read_bytes() != b"not committed"
+    up.commit()
+    down.synced()
+    up.put(b"beat", b"123", mtime=T0 + 2 * 10**9)
+    other = place.downstream(up)
+    other.synced()
+    assert (other.dest / "beat").read_bytes() == b"123"
+
+
+def test_the_server_of_the_metadata_states_that_it_has_the_content(place: Site) -> None:
+    up = mirror(place)
+    up.change(content_urls=(), serve_content=True)
+    down = place.synced_downstream(up)
+    assert_equal(up, down)
+    up.change(content_urls=(), serve_content="large")
+    up.put(b"d/new", b"new")
+    up.commit()
+    result = down.sync()
+    assert result.code == 40
+    assert "names no content URL" in result.err

@@ -283,30 +283,19 @@ def test_ten_thousand_ranges_cost_no_more_than_the_file(steady: Mirror) -> None:
     assert len(answer.content) < 100 * 200
 
 
-def test_conditions(steady: Mirror) -> None:
+def test_a_range_on_a_condition(steady: Mirror) -> None:
     tag, date = digest(b"small"), formatdate(TIME, usegmt=True)
-    later, earlier = formatdate(TIME + 1, usegmt=True), formatdate(TIME - 1, usegmt=True)
     for status, headers in [
+        (206, {"if_range": tag}),
+        (206, {"if_range": date}),
+        (200, {"if_range": formatdate(TIME + 1, usegmt=True)}),
+        (200, {"if_range": f"W/{tag}"}),
+        (200, {"if_range": '"x"'}),
         (304, {"if_none_match": tag}),
-        (304, {"if_none_match": f'"x", W/{tag}', "if_modified_since": earlier}),
-        (200, {"if_none_match": '"x"', "if_modified_since": later}),
-        (304, {"if_modified_since": date}),
-        (200, {"if_modified_since": "x" * 9999}),
-        (412, {"if_match": '"x"'}),
-        (200, {"if_match": f'"x", {tag}'}),
-        (412, {"if_unmodified_since": earlier}),
-        (206, {"range": "bytes=0-1", "if_range": tag}),
-        (206, {"range": "bytes=0-1", "if_range": date}),
-        (200, {"range": "bytes=0-1", "if_range": later}),
-        (200, {"range": "bytes=0-1", "if_range": f"W/{tag}"}),
-        (200, {"range": "bytes=0-1", "if_range": '"x"'}),
-        (304, {"range": "bytes=0-1", "if_none_match": tag}),
     ]:
-        answer = steady.get("small", **headers)
+        answer = steady.get("small", range="bytes=0-1", **headers)
         assert answer.status_code == status, headers
-        if status == 304:
-            assert answer.content == b""
-            assert (answer.headers["etag"], answer.headers["last-modified"]) == (tag, date)
+        assert (answer.headers["etag"], answer.headers["last-modified"]) == (tag, date)
 
 
 def test_without_digests_the_file_itself_is_the_tag(short_path: Path) -> None:
@@ -377,14 +366,6 @@ def test_what_may_not_be_read_is_said_so(mirror: Mirror) -> None:
     assert answer.status_code == (200 if os.geteuid() == 0 else 403)
 
 
-def test_a_tree_that_is_gone_is_an_error_in_the_log(mirror: Mirror) -> None:
-    mirror.tree.rename(mirror.tree.with_name("moved"))
-    answer = mirror.get("small")
-    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
-    assert str(mirror.tree) not in answer.text
-    assert "m: small: No such file" in mirror.server.log.read_text()
-
-
 def test_metadata_that_are_damaged_are_an_error_in_the_log(mirror: Mirror) -> None:
     objects = mirror.root / "modules/m/repository.git/objects"
     objects.rename(objects.with_name("gone"))
@@ -392,6 +373,11 @@ def test_metadata_that_are_damaged_are_an_error_in_the_log(mirror: Mirror) -> No
     assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
     objects.with_name("gone").rename(objects)
     assert mirror.get("small").content == b"small"
+    mirror.tree.rename(mirror.tree.with_name("moved"))
+    answer = mirror.get("small")
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+    assert str(mirror.tree) not in answer.text
+    assert "m: small: No such file" in mirror.server.log.read_text()
 
 
 def test_a_request_with_a_body_is_refused(steady: Mirror) -> None:
@@ -399,9 +385,6 @@ def test_a_request_with_a_body_is_refused(steady: Mirror) -> None:
     head = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     response = steady.exchange(head + b"Content-Length: 3\r\n\r\nabc")
     assert response.startswith(b"HTTP/1.1 413")
-
-
-def test_many_requests_on_one_connection(steady: Mirror) -> None:
     one = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\n\r\n"
     last = one.replace(b"Host", b"Connection: close\r\nHost")
     assert steady.exchange(one * 50 + last).count(b"\r\n\r\nsmall") == 51

@@ -1,20 +1,26 @@
-"""`serve` reads static files from the repository."""
+"""`serve` reads static files from the repository, and rsync copies them elsewhere."""
 
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.failover import Failover
+from huai_client.metadata.http import IncompleteCopyError, MetadataUrl
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
+from huai_client.state.upstreams import UpstreamHealth
+from huai_schema.errors import ExitCode, HuaiError
 from tests.support.committing import NAME
 from tests.support.http_fixtures import CountingGit, Server, git, running
+from tests.support.nginx import nginx
 from tests.support.static_files import Publisher
 
 
@@ -119,3 +125,135 @@ def test_nothing_else_is_there(server: Server) -> None:
     for place in ("static/", "static/unused", *packs, "static/../../../x"):
         assert httpx.get(address(server, place)).status_code == 404, place
     assert httpx.post(address(server, "static/head")).status_code == 405
+
+
+COMMITS = 50
+SECONDS = 60
+HEADS = "/git/*/static/head"
+PLAIN = (("publisher/", "copy/"),)
+HEADS_LAST = (
+    ("--include=*/", f"--include={HEADS}", "--exclude=*", "publisher/", "heads/"),
+    (f"--exclude={HEADS}", "--exclude=tmp_huai_*", "--delete-after", "publisher/", "copy/"),
+    ("heads/", "copy/"),
+)
+"""The runs of rsync that SERVE.md shows."""
+
+
+class Copied:
+    """A publisher, the copy of its folder that a web server serves, and a client of that."""
+
+    def __init__(self, folder: Path) -> None:
+        self.publisher = Publisher(folder)
+        self.publisher.folder.rename(folder / "publisher")
+        self.publisher.folder = folder / "publisher"
+        (folder / "copy").mkdir()
+        self.folder = folder
+        self.url = ""
+        self.health = UpstreamHealth(None)
+        for number in range(50):
+            self.publisher.upstream.write(f"d{number % 7}/f{number}", str(number))
+        self.publisher.change(0)
+        self.publisher.publish()
+
+    def copy(self, runs: tuple[tuple[str, ...], ...]) -> None:
+        """Run rsync so often, with such arguments."""
+        for arguments in runs:
+            # 24: a draft of the publisher vanished.
+            done = subprocess.run(
+                ["rsync", "-a", *arguments], cwd=self.folder, timeout=SECONDS, check=False
+            )
+            assert done.returncode in (0, 24)
+
+    def fetch(self, client: str) -> str:
+        """Bring the metadata of a client up to date, with short pauses."""
+        repository = Repository(self.folder / client)
+        upstreams = Failover(
+            [MetadataUrl.of(self.url, NAME)], self.health, pause=lambda _: time.sleep(0.01)
+        )
+        commit = upstreams.first_answer(repository.fetch).id
+        repository.keep([commit])
+        return commit
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Iterator[Copied]:
+    copied = Copied(tmp_path)
+    copied.copy(HEADS_LAST)
+    with nginx(tmp_path / "copy") as web:
+        copied.url = web.url
+        yield copied
+
+
+def head_alone(copied: Copied) -> None:
+    """As rsync leaves a copy in the middle of its run: it sends `head` before `packs`."""
+    copied.publisher.change(1)
+    copied.publisher.publish()
+    head = copied.publisher.files / "static/head"
+    shutil.copy(head, copied.folder / "copy" / head.relative_to(copied.publisher.folder))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_head_whose_packs_are_missing_yet_is_asked_for_again(
+    copied: Copied, *, first: bool
+) -> None:
+    """The failure passes: the configuration is right, and the state before it stays."""
+    before = None if first else copied.fetch("client")
+    head_alone(copied)
+    with pytest.raises(IncompleteCopyError, match="static/head names static/packs/") as caught:
+        copied.fetch("client")
+    assert caught.value.exit_code == ExitCode.NETWORK
+    assert Repository(copied.folder / "client").fetched == before
+    assert not copied.health.failing()  # other modules of the same server are not avoided
+    repository = Repository(copied.folder / "client")
+    upstreams = Failover(
+        [MetadataUrl.of(copied.url, NAME)], copied.health, pause=lambda _: copied.copy(PLAIN)
+    )
+    assert upstreams.first_answer(repository.fetch).id == copied.publisher.upstream.head.commit
+
+
+def test_two_heads_of_one_second_have_different_times(copied: Copied) -> None:
+    """Else nginx calls them the same (its ETag is second and size), and so does rsync."""
+    seconds = []
+    for number in range(3):
+        copied.publisher.change(number)
+        copied.publisher.publish()
+        seconds.append(int((copied.publisher.files / "static/head").stat().st_mtime))
+    assert len(set(seconds)) == len(seconds)
+
+
+@pytest.mark.parametrize("runs", [PLAIN, HEADS_LAST])
+def test_a_client_polls_while_each_commit_is_copied(
+    copied: Copied, runs: tuple[tuple[str, ...], ...]
+) -> None:
+    """Copied as the page says, nothing ever fails; by one rsync, only what passes."""
+    ended = threading.Event()
+
+    def publish() -> None:
+        for number in range(COMMITS):
+            copied.publisher.change(number)
+            copied.publisher.publish()
+
+    def copy() -> None:
+        while publishing.is_alive():
+            copied.copy(runs)
+        copied.copy(runs)
+        ended.set()
+
+    publishing, copying = threading.Thread(target=publish), threading.Thread(target=copy)
+    publishing.start()
+    copying.start()
+    failures: list[HuaiError] = []
+    client = 0
+    while not ended.is_set():
+        client += 1
+        try:
+            copied.fetch("old")
+            copied.fetch(f"new-{client}")
+        except HuaiError as error:
+            failures.append(error)
+    copying.join(SECONDS)
+    publishing.join(SECONDS)
+    newest = copied.publisher.upstream.head.commit
+    assert copied.fetch("old") == copied.fetch("new") == newest
+    assert all(isinstance(error, IncompleteCopyError) for error in failures), failures
+    assert not failures or runs is PLAIN

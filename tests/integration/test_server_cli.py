@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from tests.support.committing import (
     server_environment,
 )
 from tests.support.loaded import telling
-from tests.support.mounting import needs_mounts
 from tests.support.processes import open_paths, run_program, until
 from tests.support.upstream import Site
 
@@ -195,17 +193,17 @@ def test_a_content_url_is_checked_when_it_is_added(root: Path, tree: Path) -> No
     assert "no --content-url" in run_server(root, "add", "x", str(tree)).stdout
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_commands_and_modules(root: Path, shell: str) -> None:
-    script = run_server(root, "completion", shell)
-    assert f"_HUAI_SERVER_COMPLETE={shell}_complete" in script.stdout
-    variables = {
-        "COMP_WORDS": f"huai-server --root {root} commit ",
-        "COMP_CWORD": "" if shell == "fish" else "4",
-        "_HUAI_SERVER_COMPLETE": f"{shell}_complete",
-    }
-    done = run_program(*server_command(root)[:3], env=server_environment() | variables)
-    assert NAME in done.stdout.replace(",", "\n").split()
+def test_a_shell_completes_commands_and_modules(root: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        script = run_server(root, "completion", shell)
+        assert f"_HUAI_SERVER_COMPLETE={shell}_complete" in script.stdout
+        variables = {
+            "COMP_WORDS": f"huai-server --root {root} commit ",
+            "COMP_CWORD": "" if shell == "fish" else "4",
+            "_HUAI_SERVER_COMPLETE": f"{shell}_complete",
+        }
+        done = run_program(*server_command(root)[:3], env=server_environment() | variables)
+        assert NAME in done.stdout.replace(",", "\n").split()
 
 
 def test_problems_are_named_and_have_an_exit_code(root: Path, tree: Path) -> None:
@@ -373,30 +371,6 @@ def test_a_reader_that_goes_away_shows_in_the_exit_code_alone(root: Path) -> Non
         done = run_program(*command, env=server_environment(), stdout=writer)
         os.close(writer)
         assert (done.returncode, done.stderr) == (141, "")
-
-
-@pytest.fixture
-def small_disk(short_path: Path) -> Iterator[Path]:
-    """A file system of 600 kB."""
-    run_program("mount", "-t", "tmpfs", "-o", "size=600k", "huai-test", short_path, check=True)
-    yield short_path
-    run_program("umount", short_path, check=True)
-
-
-@needs_mounts
-def test_a_full_disk(small_disk: Path, tree: Path) -> None:
-    assert run_server(small_disk, "add", NAME, str(tree)).returncode == 0
-    first = result(small_disk, "commit", NAME)
-    for _ in range(15_000):
-        (tree / os.urandom(60).hex()).touch()
-    done = run_server(small_disk, "commit", NAME)
-    assert done.returncode == 11
-    assert "space" in done.stderr or "full" in done.stderr
-    assert result(small_disk, "status")["commit"] == first["commit"]
-    assert result(small_disk, "check", NAME)["faults"] == []
-    run_program("mount", "-o", "remount,size=20m", small_disk, check=True)
-    assert result(small_disk, "commit", NAME)["serial"] == 2
-    assert result(small_disk, "check", NAME)["faults"] == []
 
 
 def test_a_root_that_cannot_be_written(tmp_path: Path, tree: Path) -> None:

@@ -2,7 +2,9 @@
 
 import hashlib
 import hmac
+import json
 import signal
+import ssl
 import time
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
@@ -11,14 +13,17 @@ from threading import Event
 
 import pytest
 
+from huai_program.post import Hook, PostError, post
 from huai_server.config import load as config
 from huai_server.config import tables as config_tables
 from huai_server.config.tables import WebHook
 from huai_server.http.addresses import UnreachableError
 from huai_server.http.webhooks.delivery import deliver, origin_of
+from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, Upstream
 from tests.support.hook_receiver import Receiver, receiver, status
 from tests.support.processes import until
+from tests.support.scripted_http import Reply, Request, scripted
 from tests.support.serving import serving
 
 SECRET = b"correct horse"
@@ -137,21 +142,31 @@ def test_a_silent_receiver_delays_no_commit_and_no_stop(up: Upstream) -> None:
             assert server.stop(signal.SIGTERM) == 0
 
 
-def test_an_answer_has_a_bound(up: Upstream) -> None:
-    def endless(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        try:
-            while True:
-                handler.wfile.write(b"x" * 65536)
-        except OSError:
-            pass
-
-    with receiver(endless) as target:
-        hook = WebHook(target.url, str(up.tree.parent / "secret"), internal=True)
-        with pytest.raises(UnreachableError):
-            deliver(hook, {}, "1", lambda: False)
-
-
 def test_a_log_names_no_path_and_no_login() -> None:
     assert origin_of("https://user:word@host:8443/services/T0/B0?key=1") == "https://host:8443"
+
+
+def test_the_authorities_are_those_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wheel of pycurl looks for them where the machine had them that built it."""
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with scripted(lambda _: Reply("204 No Content"), context) as server:
+        hook = Hook(f"{server.url}/hook", "huai-server", 30)
+        with pytest.raises(PostError, match="self-signed"):
+            post(hook, {}, {})
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert post(hook, {"a": 1}, {"X-Huai-Event": "commit"}) == 204
+        (request,) = server.questions
+    assert (request.path, request.headers["x-huai-event"]) == ("/hook", "commit")
+    assert request.headers["user-agent"].startswith("huai-server/")
+
+
+def test_an_answer_has_a_bound() -> None:
+    def endless(_: Request) -> Reply:
+        return Reply(body=json.dumps("x" * (1 << 20)).encode())
+
+    with scripted(endless) as server, pytest.raises(PostError):
+        post(Hook(server.url, "huai-client", 30), {}, {})
