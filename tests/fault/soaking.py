@@ -5,7 +5,6 @@ change (`ANCHORS`): a downstream that had them once has them at every moment.
 """
 
 import hashlib
-import json
 import os
 import random
 import signal
@@ -127,8 +126,6 @@ class Busy:
 class Report:
     """The result of a soak."""
 
-    seconds: float = 0
-    commits: int = 0
     syncs: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     exits: Counter[int] = field(default_factory=Counter)
@@ -137,13 +134,6 @@ class Report:
     """Published files that were not whole."""
     lost: list[str] = field(default_factory=list)
     """Files that never changed upstream, and were not there."""
-    longest_still: float = 0
-    """Seconds in which nothing was published, while the upstream changed."""
-
-    def write(self, path: Path) -> None:
-        """As JSON, for people."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(vars(self), indent=1) + "\n", encoding="utf-8")
 
 
 class Reader(threading.Thread):
@@ -155,8 +145,6 @@ class Reader(threading.Thread):
         self._report = report
         self._ended = threading.Event()
         self._anchored: set[str] = set()
-        self._connections: set[tuple[str, int]] = set()
-        self._changed = time.monotonic()
 
     def run(self) -> None:
         """Until it is ended."""
@@ -167,27 +155,14 @@ class Reader(threading.Thread):
         """Stop reading."""
         self._ended.set()
         self.join(SECONDS)
-        self.rest()
-
-    def rest(self) -> None:
-        """The time from now on does not count: nothing is to be published."""
-        self._changed = time.monotonic()
 
     def _look(self) -> None:
-        now = set()
         for top, folders, files in os.walk(self._dest):
             folders[:] = [name for name in folders if name != ".~tmp~"]
             for name in files:
-                path = Path(top, name)
                 with suppress(FileNotFoundError):
-                    now.add((str(path), path.stat().st_mtime_ns))
-                    self._read(path)
+                    self._read(Path(top, name))
         self._anchors()
-        if now != self._connections:
-            self._connections = now
-            self._changed = time.monotonic()
-        still = time.monotonic() - self._changed
-        self._report.longest_still = max(self._report.longest_still, still)
 
     def _read(self, path: Path) -> None:
         self._report.files_read += 1
@@ -326,7 +301,6 @@ class Hand:
         seconds = self._chance.uniform(0.1, 1) if self._chance.random() < 0.3 else SECONDS
         try:
             assert process.wait(seconds) in {0, 41}
-            self._report.commits += 1
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(SECONDS)
@@ -334,13 +308,11 @@ class Hand:
 
 
 @contextmanager
-def reading(down: Downstream, report: Report) -> Iterator[Reader]:
+def reading(down: Downstream, report: Report) -> Iterator[None]:
     """Run a reader for the duration of the context."""
     reader = Reader(down.dest, report)
     reader.start()
-    begun = time.monotonic()
     try:
-        yield reader
+        yield
     finally:
         reader.end()
-        report.seconds = time.monotonic() - begun

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.errors import ExitCode
 from tests.fault.killing import Ground
 from tests.fault.scenarios import fallback
-from tests.support.committing import SECONDS, run_server
+from tests.support.committing import SECONDS
 from tests.support.fallback_service import Service, configure, service, upstream
 from tests.support.processes import is_running, until
 from tests.support.redirecting import contents
@@ -50,19 +49,6 @@ def test_no_listener_outlives_its_service(root: Path) -> None:
         (listener,) = second.children()
         assert rsync(second.url).returncode == 0
         assert second.children() == [listener]  # it was this one that answered
-
-
-def test_a_port_on_which_another_daemon_answers(root: Path) -> None:
-    other = root.parent / "other"
-    other.mkdir()
-    with rsync_daemon({"m": other}) as url:
-        port = url.rpartition(":")[2]
-        configure(root, root.parent / "tree", port=int(port))
-        done = run_server(root, "fallback", "serve")
-    assert done.returncode == ExitCode.CONFIG
-    assert f"127.0.0.1:{port}" in done.stderr
-    assert "in use" in done.stderr
-    assert "listening" not in done.stdout
 
 
 def test_a_new_port_that_is_taken_ends_no_service(root: Path) -> None:
@@ -105,16 +91,6 @@ def test_transfers_that_do_not_end_are_ended(root: Path) -> None:
 def test_variables_of_the_environment_lead_nowhere_else(root: Path) -> None:
     with service(root, RSYNC_PROXY="127.0.0.1:1", RSYNC_CONNECT_PROG="false") as running:
         assert rsync(running.url).returncode == 0
-
-
-def test_a_program_that_is_none(root: Path) -> None:
-    program = root.parent / "garbage"
-    program.write_bytes(b"\0garbage" * 20)
-    program.chmod(0o755)
-    configure(root, root.parent / "tree", rsync=str(program))
-    done = run_server(root, "fallback", "serve")
-    assert done.returncode == ExitCode.REQUIREMENT
-    assert str(program) in done.stderr
 
 
 @pytest.mark.parametrize("name", ["global", "M"])

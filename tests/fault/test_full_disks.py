@@ -13,15 +13,14 @@ import pytest
 from huai_client.transfer.errors import DiskFullError
 from huai_schema.errors import HuaiError
 from tests.fault.killing import Fault, Ground, Hit
-from tests.fault.scenarios import commit, export, maintain
+from tests.fault.scenarios import commit, maintain
 from tests.fault.soaking import killed
 from tests.support.committing import Upstream as Committed
-from tests.support.mirror_files import tree_state
 from tests.support.mounting import needs_mounts
 from tests.support.nginx import nginx
 from tests.support.processes import until
 from tests.support.staged import bytes_in
-from tests.support.system_calls import CHANGING, KILL, Call, process_of, supervise
+from tests.support.system_calls import CHANGING, Call, process_of, supervise
 from tests.support.transfers import Downstream as Destination
 from tests.support.transfers import write_file
 from tests.support.upstream import T0, Downstream, Pair, Site, Upstream, rsync_differences
@@ -96,42 +95,6 @@ def test_a_record_of_hardlinks_that_ends_in_a_line(ground: Ground) -> None:
     assert commit.list_is_enough(upstream, "d0/f6") == ""
 
 
-@needs_mounts
-def test_old_lists_stay(ground: Ground, disk: Path) -> None:
-    exporter = export.many_files(ground)
-    exporter.export(disk)
-    before, old = tree_state(disk), export.contents(disk)
-    for number in range(40):
-        exporter.upstream.write(f"more/{number:03}-{'x' * 200}")
-    exporter.upstream.commit()
-    with filled(disk):
-        message = export.export(exporter, disk)
-        assert message.startswith("11 ")
-        assert "No space left on device" in message
-        assert str(disk) in message
-        exported = export.contents(disk)
-        del exported["filler"]
-        assert exported == old
-    assert tree_state(disk).keys() == before.keys()
-    assert export.export(exporter, disk) == "True"
-    assert b"more/039" in export.contents(disk)["fullfilelist"]
-
-
-def test_a_commit_leaves_out_what_a_killed_export_left(ground: Ground) -> None:
-    exporter = export.many_files(ground)
-    tree = exporter.upstream.tree
-
-    def renaming(call: Call) -> int | None:
-        return KILL if call.name == "rename" else None
-
-    assert supervise(CHANGING, lambda: export.export(exporter, tree), renaming).killed
-    (left,) = (path for folder in tree.rglob(".~tmp~") for path in folder.iterdir())
-    exporter.upstream.commit()
-    assert not any("tmp" in path for path in exporter.upstream.paths())
-    export.export(exporter, tree)
-    assert not left.parent.exists()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("start", [maintain.to_merge, maintain.to_drop])
@@ -168,21 +131,6 @@ def test_maintain_ends_with_11(ground: Ground, disk: Path, settings: dict[str, o
     assert maintain.run(scene) == "done"
     maintain.no_commit_is_lost(scene, REFUSED)
     maintain.is_maintained(scene)
-
-
-@needs_mounts
-@pytest.mark.parametrize("work", [maintain.Digesting, maintain.Scrubbing])
-def test_digest_and_scrub_end_with_11(
-    ground: Ground, disk: Path, work: type[maintain.Digesting | maintain.Scrubbing]
-) -> None:
-    scene = work(ground)
-    upstream = scene.upstream
-    shutil.copytree(upstream.root, disk / "state", symlinks=True)
-    upstream.root = disk / "state"
-    with filled(disk):
-        assert scene.run().startswith("11 ")
-    scene.right_after(REFUSED)
-    scene.is_finished(REFUSED)
 
 
 @needs_mounts

@@ -157,9 +157,7 @@ def test_a_file_that_is_gone_is_left_alone(pair: Pair, tmp_path: Path) -> None:
         assert up.at(NAME).read_bytes() == NEW
 
 
-def test_a_file_that_another_program_changed_meanwhile_is_left_alone(
-    pair: Pair,
-) -> None:
+def test_a_file_that_another_program_changed_meanwhile_is_left_alone(pair: Pair) -> None:
     up, down = pair
     patch = down.dest / os.fsdecode(b".~tmp~/huai/patches/" + hashed(NAME))
     theirs: list[bytes] = []
@@ -250,9 +248,7 @@ def test_a_file_that_a_kill_left_half_changed_is_made_whole(
     assert "half changed" not in down.run("status").out
 
 
-def test_what_only_looks_leaves_a_half_changed_file_alone(
-    pair: Pair,
-) -> None:
+def test_what_only_looks_leaves_a_half_changed_file_alone(pair: Pair) -> None:
     _, down = pair
     if not kill_in_the_middle(down):
         return
@@ -262,9 +258,7 @@ def test_what_only_looks_leaves_a_half_changed_file_alone(
         assert (image(down.dest), journals(folder)) == (mix, 1), command
 
 
-def test_a_module_that_is_removed_leaves_no_half_changed_file(
-    pair: Pair,
-) -> None:
+def test_a_module_that_is_removed_leaves_no_half_changed_file(pair: Pair) -> None:
     _, down = pair
     if not kill_in_the_middle(down):
         return
