@@ -48,10 +48,7 @@ def find_engine() -> Engine | str:
 
 
 def run(
-    command: Sequence[str],
-    *,
-    seconds: float,
-    environment: Mapping[str, str] | None = None,
+    command: Sequence[str], *, seconds: float, environment: Mapping[str, str] | None = None
 ) -> str:
     """Run a command; return its standard output, or raise `ComposeError` if it failed."""
     try:

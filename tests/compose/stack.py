@@ -140,11 +140,7 @@ class Stack:
 
 
 def wait_for(
-    subject: str,
-    look: Callable[[], _Value],
-    enough: Callable[[_Value], bool],
-    *,
-    seconds: float,
+    subject: str, look: Callable[[], _Value], enough: Callable[[_Value], bool], *, seconds: float
 ) -> _Value:
     """Call `look` until its result is enough; else `ComposeError` with the last result."""
     end = time.monotonic() + seconds

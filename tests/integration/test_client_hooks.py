@@ -176,6 +176,9 @@ def test_a_run_that_fails(down: Downstream, recorder: Recorder) -> None:
     _, failure, after = variables
     assert failure["HUAI_EXIT_CODE"] == after["HUAI_EXIT_CODE"] == "10"
     assert "127.0.0.1:9" in failure["HUAI_REASON"]
+    done = recorder.sync(down, after=recorder.script("exit 4"))
+    assert done.code == 10
+    assert "the hook after failed: exit code 4" in done.err
 
 
 def test_a_run_that_fails_in_part_lists_its_changes(
@@ -262,31 +265,18 @@ def test_a_failure_may_be_a_warning(down: Downstream, recorder: Recorder) -> Non
     assert "the hook after failed: exit code 4" in done.err
     assert "the hook on_change failed: exit code 4" in done.err
     assert recorder.names() == ["before"]
-
-
-def test_the_code_of_a_sync_that_failed_is_kept(down: Downstream, recorder: Recorder) -> None:
-    down.configure(url="http://127.0.0.1:9")
-    done = recorder.sync(down, after=recorder.script("exit 4"))
-    assert done.code == 10
-    assert "the hook after failed: exit code 4" in done.err
-
-
-def test_one_that_hangs_is_ended(down: Downstream, recorder: Recorder) -> None:
     hanging = recorder.script("trap '' TERM; while :; do sleep 1; done")
     done = recorder.sync(down, after=hanging, timeout="1s")
     assert done.code == 56
     assert "time-out of 1 s" in done.err
 
 
-def test_one_that_is_missing_is_found_before_the_sync(down: Downstream) -> None:
+def test_one_that_is_missing(down: Downstream, recorder: Recorder) -> None:
     down.configure(hooks=Hooks(after="/nonexistent/hook"))
     done = down.sync()
     assert (done.code, down.state.applied) == (40, None)
     assert "[modules." in done.err
     assert "/nonexistent/hook" in done.err
-
-
-def test_one_that_went_away_fails(down: Downstream, recorder: Recorder) -> None:
     program = recorder.script("exit 0")
     down.configure(hooks=Hooks(before=program))
     down.synced()
@@ -346,29 +336,16 @@ def test_modules_in_parallel_run_each_their_own(place: Site, recorder: Recorder)
         assert own == ["before", "on_change", "after"]
 
 
-@pytest.fixture
-def interrupted(down: Downstream) -> Path:
-    """The folder of the changes of an interrupted run."""
-    folder = down.state_file.parent / "changes" / "planned"
-    folder.mkdir(parents=True)
-    (folder / "deleted").write_bytes(b"a\0b\0a\0cut")
-    return folder
-
-
-def test_no_folder_is_left_without_on_change(
-    down: Downstream, interrupted: Path, recorder: Recorder
-) -> None:
-    down.configure(hooks=recorder.hooks(on_change=None))
-    down.synced()
-    assert not interrupted.parent.exists()
-    assert recorder.names() == ["before", "after"]
-
-
-@pytest.mark.usefixtures("interrupted")
 def test_changes_of_an_interrupted_run_are_listed_once(
     down: Downstream, recorder: Recorder
 ) -> None:
-    down.synced()
-    variables, lists = recorder.runs()[1]
+    folder = down.state_file.parent / "changes" / "planned"
+    for hooks in (recorder.hooks(on_change=None), recorder.hooks()):
+        folder.mkdir(parents=True)
+        (folder / "deleted").write_bytes(b"a\0b\0a\0cut")
+        down.configure(hooks=hooks)
+        down.synced()
+        assert not folder.parent.exists()
+    _, _, _, (variables, lists), _ = recorder.runs()
     assert lists["HUAI_DELETED_LIST"] == ["a", "b", ""]
     assert (variables["HUAI_DELETED"], variables["HUAI_INTERRUPTED"]) == ("2", "1")

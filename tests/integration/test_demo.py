@@ -80,8 +80,7 @@ def test_with_keep_it_runs_until_it_is_stopped() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "number"),
-    [("A mirror: ", signal.SIGINT), ("$ huai-client sync", signal.SIGTERM)],
+    ("words", "number"), [("A mirror: ", signal.SIGINT), ("$ huai-client sync", signal.SIGTERM)]
 )
 def test_interrupted_it_leaves_nothing_behind(words: str, number: signal.Signals) -> None:
     with subprocess.Popen([*DEMO, *SMALL], stdout=subprocess.PIPE, text=True) as process:

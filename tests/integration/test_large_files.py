@@ -138,22 +138,14 @@ def test_large_files_have_an_index_and_others_have_none(up: Upstream, place: Sit
     assert httpx.post(f"{url}/{path.name[:2]}/{path.name}").status_code == 405
 
 
-# A last block that is not full is found at its place only.
-@pytest.mark.parametrize(
-    "content",
-    [
-        blocks(10, 20) + blocks(0, 10),
-        blocks(1, 5) + bytes(10 * BLOCK) + blocks(15, 20) * 2,
-    ],
-    ids=["swapped", "cut-filled-doubled"],
-)
-def test_present_blocks_are_not_transferred(up: Upstream, down: Downstream, content: bytes) -> None:
-    assert update(up, down, content) == 0
-
-
-def test_zeros_become_holes(up: Upstream, down: Downstream) -> None:
+def test_present_blocks_are_not_transferred(up: Upstream, down: Downstream) -> None:
+    assert update(up, down, blocks(10, 20) + blocks(0, 10)) == 0
+    update(up, down, CONTENT)  # a last block that is not full is found at its place only
+    assert update(up, down, blocks(1, 5) + bytes(10 * BLOCK) + blocks(15, 20) * 2) == 0
+    update(up, down, CONTENT)
     assert update(up, down, blocks(0, 4) + bytes(12 * BLOCK) + blocks(16)) == 0
     assert disk_bytes(down) < 14 * BLOCK
+    assert 0 < update(up, down, blocks(0, 3) + os.urandom(BLOCK) + blocks(4)) < SIZE
 
 
 def test_holes_of_the_older_version_stay_holes(up: Upstream, place: Site) -> None:
@@ -162,20 +154,6 @@ def test_holes_of_the_older_version_stay_holes(up: Upstream, place: Site) -> Non
     content = blocks(0, 2) + bytes(16 * BLOCK) + blocks(0, 1) + bytes(BLOCK)
     assert update(up, down, content) == 0
     assert disk_bytes(down) < 6 * BLOCK
-
-
-def test_a_missing_block_is_transferred(up: Upstream, down: Downstream) -> None:
-    assert 0 < update(up, down, blocks(0, 3) + os.urandom(BLOCK) + blocks(4)) < SIZE
-
-
-def test_an_edited_file_is_not_believed(up: Upstream, down: Downstream) -> None:
-    with image(down).open("r+b") as file:
-        file.write(b"edited")
-    os.utime(image(down), ns=(T0, T0))
-    # After the sync by the clock, which counts in seconds there.
-    wait_for_another_second(down)
-    os.chmod(image(down), image(down).stat().st_mode)
-    assert update(up, down, blocks(0, 1) * 2 + blocks(2)) > 0
 
 
 def test_only_changed_blocks_are_requested(up: Upstream, web: Nginx, place: Site) -> None:
@@ -207,20 +185,15 @@ def test_an_edited_file_costs_the_edited_blocks(up: Upstream, web: Nginx, place:
     assert 4 * BLOCK < update(up, down, SCATTERED) < 5 * BLOCK
 
 
-def test_a_larger_file_in_larger_blocks(up: Upstream, web: Nginx, place: Site) -> None:
+def test_a_sparse_file_over_http(up: Upstream, web: Nginx, place: Site) -> None:
     put_sparse(up, 1 << 30)
-    down = over_http(up, place, web)
-    put_sparse(up, (1 << 30) + 5, LATER)
-    up.commit()
-    assert sync(down, up) < 4 * BLOCK
-    assert disk_bytes(down) < 10 * BLOCK
-
-
-def test_a_new_image_with_holes(up: Upstream, web: Nginx, place: Site) -> None:
-    put_sparse(up, 200 << 20)
     up.commit()
     down = place.downstream(up, content_urls=(f"{web.url}/{up.name}",))
     assert sync(down, up) < 8 * BLOCK
+    assert disk_bytes(down) < 10 * BLOCK
+    put_sparse(up, (1 << 30) + 5, LATER)
+    up.commit()
+    assert sync(down, up) < 4 * BLOCK
     assert disk_bytes(down) < 10 * BLOCK
 
 
@@ -281,12 +254,6 @@ def test_a_busy_program_does_not_keep_other_files_back(
     assert_equal(up, down)
 
 
-def test_zeros_become_holes_in_place_too(up: Upstream, web: Nginx, place: Site) -> None:
-    down = over_http(up, place, web, in_place=["/images/"])
-    assert update(up, down, blocks(0, 1) + bytes(15 * BLOCK) + blocks(16)) == 0
-    assert disk_bytes(down) < 7 * BLOCK
-
-
 @pytest.mark.parametrize("reason", ["trash", "two names", "another pattern"])
 def test_other_files_are_replaced(up: Upstream, web: Nginx, place: Site, reason: str) -> None:
     if reason == "two names":
@@ -301,18 +268,17 @@ def test_other_files_are_replaced(up: Upstream, web: Nginx, place: Site, reason:
     assert image(down).read_bytes() == SCATTERED
 
 
+@pytest.mark.parametrize("in_place", [[], ["/images/"]])
 def test_blocks_at_any_other_place_are_not_transferred(
-    up: Upstream, web: Nginx, place: Site
+    up: Upstream, web: Nginx, place: Site, in_place: list[str]
 ) -> None:
-    content = blocks(0, 2) + b"come" + blocks(2)
-    assert update(up, over_http(up, place, web), content) < 3 * BLOCK
-
-
-def test_a_file_without_a_block_in_its_place_is_replaced(
-    up: Upstream, web: Nginx, place: Site
-) -> None:
-    down = over_http(up, place, web, in_place=["*.img"])
-    with image(down).open("rb") as reader:
+    down = over_http(up, place, web, in_place=in_place)
+    assert update(up, down, blocks(0, 1) + bytes(15 * BLOCK) + blocks(16)) == 0
+    assert disk_bytes(down) < 7 * BLOCK
+    update(up, down, CONTENT)
+    assert update(up, down, blocks(0, 2) + b"come" + blocks(2)) < 3 * BLOCK
+    update(up, down, CONTENT)
+    with image(down).open("rb") as reader:  # without a block in its place it is replaced
         assert update(up, down, b"come" + CONTENT) < 3 * BLOCK
         assert reader.read() == CONTENT
 
@@ -324,7 +290,7 @@ def test_a_new_issue_is_compared_with_the_one_before(
     up.put(YESTERDAY, CONTENT)
     up.put(b"daily/disk-20261101.img", os.urandom(SIZE))
     up.put(b"daily/other-20261120.img", os.urandom(SIZE))
-    down = over_http(up, place, web)
+    down, by_rsync = over_http(up, place, web), place.synced_downstream(up)
     before = len(web.requests)
     up.put(TODAY, SCATTERED, mtime=LATER)
     if not stays:
@@ -332,14 +298,10 @@ def test_a_new_issue_is_compared_with_the_one_before(
     up.commit()
     assert sync(down, up) < 4 * BLOCK
     assert len(web.requests) == before + 3
-
-
-def test_a_new_issue_of_the_same_blocks_needs_no_web_server(up: Upstream, place: Site) -> None:
-    up.put(YESTERDAY, CONTENT)
-    down = place.synced_downstream(up)
-    up.put(TODAY, SWAPPED)
-    up.commit()
-    assert sync(down, up) == 0
+    if stays:  # a new issue of the same blocks needs no web server
+        up.put(TODAY, SWAPPED)
+        up.commit()
+        assert sync(by_rsync, up) == 0
 
 
 def test_many_large_files_share_connections(up: Upstream, web: Nginx, place: Site) -> None:
@@ -356,25 +318,19 @@ def test_many_large_files_share_connections(up: Upstream, web: Nginx, place: Sit
     assert len({*connections}) <= 8
 
 
-def test_content_from_the_server_itself(up: Upstream, place: Site) -> None:
+def test_content_from_other_servers(up: Upstream, web: Nginx, place: Site) -> None:
     up.change(serve_content=True)
-    down = place.synced_downstream(up, content_urls=(f"{place.url}/content/{up.name}",))
-    assert update(up, down, SCATTERED) < 4 * BLOCK
-
-
-def test_a_mirror_without_ranges_sends_whole_files(up: Upstream, place: Site) -> None:
-    with nginx(up.tree.parent, location="max_ranges 0;") as web:
-        assert update(up, over_http(up, place, web), SCATTERED) >= SIZE
-
-
-def test_blocks_come_by_http_although_rsync_is_named_first(
-    up: Upstream, web: Nginx, place: Site
-) -> None:
-    rsync = f"{place.content_url}/{up.name}"
-    down = place.synced_downstream(up, content_urls=(rsync, f"{web.url}/{up.name}"))
-    before = len(ranges(web))
-    assert update(up, down, SCATTERED) < 4 * BLOCK
-    assert len(ranges(web)) == before + 3
+    with nginx(up.tree.parent, location="max_ranges 0;") as rangeless:
+        for urls, least, most in (
+            ([f"{place.url}/content/{up.name}"], 0, 4 * BLOCK),
+            # Blocks come by HTTP although rsync is named first.
+            ([f"{place.content_url}/{up.name}", f"{web.url}/{up.name}"], 0, 4 * BLOCK),
+            ([f"{rangeless.url}/{up.name}"], SIZE, 2 * SIZE),
+        ):
+            up.put(NAME, CONTENT)
+            down, before = place.synced_downstream(up, content_urls=urls), len(ranges(web))
+            assert least <= update(up, down, SCATTERED) < most
+            assert len(ranges(web)) - before == (3 if len(urls) > 1 else 0)
 
 
 @pytest.mark.parametrize("owner", [CONTENT, SWAPPED], ids=["old", "new"])
@@ -419,9 +375,3 @@ def test_without_indices_the_file_is_transferred(up: Upstream, place: Site) -> N
     down = place.synced_downstream(up)
     assert update(up, down, SWAPPED) > 0
     assert not index_file(up, SWAPPED).exists()
-
-
-def test_files_are_read_if_the_administrator_says_so(up: Upstream, place: Site) -> None:
-    up.change(serve_content=False)
-    down = place.synced_downstream(up, reuse_check="digest")
-    assert update(up, down, SWAPPED) > 0

@@ -130,17 +130,6 @@ def test_log_lists_each_run_newest_first(down: Downstream) -> None:
     assert "2 times" in failed
 
 
-def test_log_shows_the_newest_lines_only(up: Upstream, place: Site) -> None:
-    down = place.synced_downstream(up)
-    for number in range(3):
-        update(up, down, b"a", b"%d" % number)
-    lines = down.run("log", down.name).out.splitlines()
-    assert len(lines) > 2
-    assert down.run("log", down.name, "--number", "2").out.splitlines() == lines[:2]
-    of_path = down.run("log", down.name, "a").out.splitlines()
-    assert down.run("log", down.name, "a", "-n", "1").out.splitlines() == of_path[:1]
-
-
 def test_log_has_a_run_that_was_killed(up: Upstream, place: Site) -> None:
     down = place.synced_downstream(up, bwlimit=200)
     up.put(b"big", os.urandom(2 << 20))
@@ -290,6 +279,11 @@ def test_only_so_many_commits_stay(up: Upstream, place: Site) -> None:
     down = place.synced_downstream(up, keep_commits=2)
     for number in range(1, 5):
         update(up, down, b"a", b"%d" % number, T0 + number)
+    lines = down.run("log", down.name).out.splitlines()
+    assert len(lines) > 2
+    assert down.run("log", down.name, "--number", "2").out.splitlines() == lines[:2]
+    of_path = down.run("log", down.name, "a").out.splitlines()
+    assert down.run("log", down.name, "a", "-n", "1").out.splitlines() == of_path[:1]
     assert diff(down, "3..5")["a"]["change"] == "changed"
     assert down.run("diff", down.name, "2..5").code == 1
     assert [event["serial"] for event in log_path(down, "a")] == [5, 4, 3]

@@ -1,18 +1,34 @@
-"""Output that cannot be written changes no work, and of a good run only the exit code."""
+"""Output that cannot be written changes no work; a log file may be rotated at any moment."""
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
+import click
 import pytest
 
+from docs.man.pages import command_line
 from huai_schema.errors import ExitCode
-from tests.support.processes import run_program
-from tests.support.upstream import CLIENT, ENVIRONMENT, SERVER, Downstream, Pair, Site, assert_equal
+from tests.support.processes import children, run_program
+from tests.support.upstream import (
+    CLIENT,
+    ENVIRONMENT,
+    SECONDS,
+    SERVER,
+    Downstream,
+    Pair,
+    Site,
+    Upstream,
+    assert_equal,
+    ended,
+)
 
 FULL = Path("/dev/full")
 
@@ -95,17 +111,18 @@ def is_plain(text: str) -> bool:
     return "Traceback" not in text and "Exception" not in text and "Broken pipe" not in text
 
 
-@pytest.mark.parametrize(("streams", "form"), STREAMS)
-def test_a_sync_is_done_though_its_output_is_lost(
-    pair: Pair, lost: Lost, streams: dict[str, bool], form: tuple[str, ...]
-) -> None:
+def test_a_sync_is_done_though_its_output_is_lost(pair: Pair, lost: Lost) -> None:
     up, down = pair
-    code, out, err = lost.run(*client(down, "sync", up.name, *form), **streams)
-    written = form and "out" not in streams  # JSON goes to standard output, and nothing else
-    assert code == (0 if written else lost.code)
-    assert is_plain(out + err)
-    assert_equal(up, down)
-    assert down.run("log", up.name, "--json").events("run")[-1]["outcome"] == "OK"
+    for number, (streams, form) in enumerate(STREAMS):
+        up.put(b"new", b"%d" % number)
+        up.commit()
+        code, out, err = lost.run(*client(down, "sync", up.name, *form), **streams)
+        written = form and "out" not in streams  # JSON goes to standard output, and nothing else
+        assert code == (0 if written else lost.code), (streams, form)
+        assert is_plain(out + err)
+        assert_equal(up, down)
+        newest = down.run("log", up.name, "--json").events("run")[0]
+        assert (newest["outcome"], newest["to_serial"]) == ("OK", up.commit().head.info.serial)
 
 
 def test_all_modules_are_synced_though_their_output_is_lost(place: Site, lost: Lost) -> None:
@@ -209,20 +226,119 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    ("program", "module"),
-    [
-        ("huai_client", "click"),
-        ("huai_client", "huai_client.cli.commands.sync"),
-        ("huai_server", "click"),
-    ],
-)
-def test_a_signal_while_the_program_is_loaded_ends_it_quietly(
-    tmp_path: Path, program: str, module: str, number: signal.Signals
-) -> None:
-    script = INTERRUPTED.format(module=module, signal=number.name, program=program)
-    command = [sys.executable, "-c", script, "--root", str(tmp_path), "sync", "--all"]
-    done = run_program(*command, env=ENVIRONMENT)
-    assert done.returncode == 128 + number
-    assert "Traceback" not in done.stderr
+def test_a_signal_while_the_program_is_loaded_ends_it_quietly(tmp_path: Path) -> None:
+    for number, (program, module) in product(
+        (signal.SIGINT, signal.SIGTERM),
+        (
+            ("huai_client", "click"),
+            ("huai_client", "huai_client.cli.commands.sync"),
+            ("huai_server", "click"),
+        ),
+    ):
+        script = INTERRUPTED.format(module=module, signal=number.name, program=program)
+        command = [sys.executable, "-c", script, "--root", str(tmp_path), "sync", "--all"]
+        done = run_program(*command, env=ENVIRONMENT)
+        assert done.returncode == 128 + number
+        assert "Traceback" not in done.stderr
+
+
+TOP = Path(__file__).parents[2]
+LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}) \[(\d+)\] (\w+): (.+)")
+SAMPLE = TOP / "hooks" / "logrotate.d" / "huai"
+
+
+@pytest.fixture
+def up(place: Site) -> Upstream:
+    up = place.upstream()
+    up.put(b"file", b"content")
+    up.commit()
+    return up
+
+
+@pytest.fixture
+def down(place: Site, up: Upstream) -> Downstream:
+    return place.downstream(up)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "client.log"
+
+
+def texts(log: Path, name: str) -> list[str]:
+    """Return the messages of the lines, each of which has to be about that module."""
+    matches = [LINE.fullmatch(line) for line in log.read_text().splitlines()]
+    assert all(match and match[3] == name for match in matches)
+    return [match[4] for match in matches if match]
+
+
+@contextmanager
+def waiting(down: Downstream, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """A client in the middle of a request to an upstream that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(SECONDS)
+        down.configure(url=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        process = down.spawn(*command)
+        with silent.accept()[0]:
+            yield process
+
+
+def test_it_holds_what_a_quiet_run_did_not_say(up: Upstream, down: Downstream, log: Path) -> None:
+    assert down.sync("-q", "--log-file", str(log)) == (0, "", "")
+    first, *_, last = texts(log, up.name)
+    assert first.startswith("serial 1: 1 file to fetch")
+    assert re.fullmatch(r"received \d+ bytes, total file size 7 bytes", last)
+    assert down.sync("--json", "--log-file", str(log)).code == 0
+    assert texts(log, up.name)[-1] == "nothing new, serial 1"
+
+
+def test_it_may_be_rotated_while_a_run_goes_on(up: Upstream, down: Downstream, log: Path) -> None:
+    with waiting(down, "sync", up.name, "--log-file", str(log)) as process:
+        old = log.rename(log.with_suffix(".1"))
+        process.send_signal(signal.SIGTERM)
+        assert ended(process).code == 143
+    assert old.read_text() == ""
+    assert texts(log, up.name) == ["terminated; the next run continues from here"]
+
+
+def test_a_failure_is_in_it(up: Upstream, down: Downstream, log: Path) -> None:
+    down.configure(url="http://127.0.0.1:9")
+    assert down.sync("-q", "--log-file", str(log)).code == 10
+    (line,) = texts(log, up.name)
+    assert line.endswith("(exit code 10)")
+
+
+def test_a_process_that_is_killed_is_in_it(up: Upstream, down: Downstream, log: Path) -> None:
+    with waiting(down, "sync", "--all", "--log-file", str(log)) as process:
+        (child,) = children(process.pid)
+        os.kill(child, signal.SIGKILL)
+        assert ended(process).code == 137
+    assert texts(log, up.name) == ["137, it crashed"]
+
+
+def test_a_verify_has_one_too(up: Upstream, down: Downstream, log: Path) -> None:
+    assert down.verify("-q", "--log-file", str(log)).code == 47
+    assert texts(log, up.name)[-1].endswith("(exit code 47)")
+    down.synced()
+    assert down.verify("-q", "--log-file", str(log)).code == 0
+    assert "equals" in texts(log, up.name)[-1]
+
+
+def test_one_that_cannot_be_written_is_refused_before_anything(down: Downstream, log: Path) -> None:
+    refused = down.sync("--log-file", str(log / "no" / "folder"))
+    assert (refused.code, down.state.applied) == (11, None)
+    assert "folder" in refused.err
+
+
+def test_the_sample_for_logrotate_calls_what_exists() -> None:
+    text = SAMPLE.read_text()
+    (call,) = re.findall(r"huai-client (sync .*--log-file) (\S+)", text)
+    words, path = call[0].split(), Path(call[1])
+    group = command_line("huai-client")
+    assert isinstance(group, click.Group)
+    command = group.get_command(click.Context(group), words[0])
+    assert command is not None
+    assert set(words[1:]) <= {option for parameter in command.params for option in parameter.opts}
+    (pattern,) = re.findall(r"^(/\S+) \{$", text, re.MULTILINE)
+    assert path.match(pattern)
+    assert f"install -d -o huai -g huai -m 750 {path.parent}\n" in text

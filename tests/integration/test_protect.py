@@ -1,13 +1,16 @@
-"""Protected paths are never touched."""
+"""Protected paths are never touched, in random trees and changes neither."""
 
 import os
+import random
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
 from tests.support.local_trees import fingerprint
-from tests.support.upstream import Downstream, Pair, Site, rsync_differences
+from tests.support.processes import run_program
+from tests.support.upstream import ENVIRONMENT, Downstream, Pair, Site, Upstream, rsync_would
 
 PROTECT = ("/project/trace/my.host", "*.local", "/own/")
 
@@ -82,18 +85,6 @@ def test_a_protected_path_is_not_damage(pair: Pair) -> None:
     assert (down.dest / "elsewhere/deep/notes.local").exists()
 
 
-def test_a_protected_file_that_is_absent_is_not_written(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"project/trace/my.host", b"theirs")
-    up.put(b"a", b"1")
-    up.commit()
-    down = place.downstream(up, protect=PROTECT)
-    assert down.synced()["summary"]["fetches"] == 1
-    assert os.listdir(down.dest / "project/trace") == []
-    assert down.verify("--repair").code == 0
-    assert os.listdir(down.dest / "project/trace") == []
-
-
 def test_a_directory_that_holds_one_stays(pair: Pair) -> None:
     up, down = pair
     protected = [write(down, path) for path in ("gone/x/y.local", "turns/y.local")]
@@ -112,34 +103,6 @@ def test_a_directory_that_holds_one_stays(pair: Pair) -> None:
     assert down.synced()["changed"] is False
 
 
-@pytest.mark.parametrize("mine", ["moves/mine.local", "moves/deep/mine.local"])
-def test_a_move_falls_apart(place: Site, mine: str) -> None:
-    up = place.upstream()
-    up.many(b"moves", 150)
-    up.many(b"moves/deep", 150)
-    down = place.synced_downstream(up, protect=PROTECT, delete_after="0")
-    before = identity(write(down, mine))
-    up.at(b"moves").rename(up.at(b"moved"))
-    up.commit()
-    result = down.synced()
-    assert result["summary"]["moves"] == 0
-    assert identity(down.dest / mine) == before
-    assert [*down.dest.glob("moves/**/*.local")] == [down.dest / mine]
-    assert down.verify("--content").code == 0
-
-
-def test_other_moves_stay_moves(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"moves", 150)
-    up.many(b"own2", 150)
-    down = place.synced_downstream(up, protect=("*.local", "/own2/secret"))
-    up.at(b"moves").rename(up.at(b"moved"))
-    up.at(b"own2").rename(up.at(b"own3"))
-    up.commit()
-    assert down.synced()["summary"]["moves"] == 1
-    assert rsync_differences(up, down) == ""
-
-
 def test_what_waits_is_protected_too(place: Site) -> None:
     up = place.upstream()
     up.many(b"pool", 5)
@@ -154,15 +117,99 @@ def test_what_waits_is_protected_too(place: Site) -> None:
     assert down.synced()["changed"] is False
 
 
-def test_hardlinks_of_a_protected_file(place: Site) -> None:
+NAMES = ("a", "b", "own", "x.local")
+PATTERNS = ("*.local", "/own", "/a/b", "/b/**/own", "own/", "a/b/")
+ROUNDS = 4
+
+
+def mutate(top: Path, dice: random.Random, times: int) -> None:
+    """Files, directories and symlinks come, go, move, and turn into each other."""
+    for _ in range(times):
+        path = top.joinpath(*dice.choices(NAMES, k=dice.randint(1, 3)))
+        if not path.parent.resolve().is_relative_to(top.resolve()):
+            continue
+        for above in reversed(path.relative_to(top).parents):
+            if (top / above).is_symlink() or (top / above).is_file():
+                (top / above).unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kind = dice.choice(("file", "file", "file", "gone", "link", "folder", "move"))
+        target = top.joinpath(*dice.choices(NAMES, k=2))
+        if (
+            kind == "move"
+            and path.is_dir()
+            and target.parent.is_dir()
+            and not os.path.lexists(target)
+        ):
+            if not target.is_relative_to(path):
+                path.rename(target)
+            continue
+        remove(path)
+        if kind == "file":
+            path.write_bytes(dice.randbytes(dice.randint(1, 40)))
+        elif kind == "link":
+            path.symlink_to("nowhere")
+        elif kind == "folder":
+            path.mkdir()
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def protected(tree: Path, patterns: tuple[str, ...]) -> set[str]:
+    """Return the paths that rsync leaves out of a tree by these patterns."""
+    command = ["rsync", "-rl", "--list-only", "--exclude=/.~tmp~"]
+    return listed([*command, f"{tree}/"]) - listed([*command, *excludes(patterns), f"{tree}/"])
+
+
+def excludes(patterns: tuple[str, ...]) -> list[str]:
+    return [f"--exclude={pattern}" for pattern in patterns]
+
+
+def listed(command: list[str]) -> set[str]:
+    done = run_program(*command, env=ENVIRONMENT, check=True)
+    return {line.split(None, 4)[4].split(" -> ")[0] for line in done.stdout.splitlines()}
+
+
+def identities(down: Downstream, paths: set[str]) -> dict[str, tuple[int, ...]]:
+    """Return all that a change of a leaf would change; of directories, the inode."""
+    values: dict[str, tuple[int, ...]] = {}
+    for path in paths:
+        status = os.lstat(down.dest / path)
+        values[path] = (status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
+    return values
+
+
+def left_to_do(up: Upstream, down: Downstream, patterns: tuple[str, ...]) -> set[str]:
+    """The paths in which rsync would still change something."""
+    options = ["-ancil", "--delete", "--exclude=/.~tmp~", *excludes(patterns)]
+    # 23: a directory that holds something excluded does not make way.
+    changes = rsync_would(up, down, *options, accept=(0, 23))
+    lines = [line.split(None, 1) for line in changes.splitlines() if line[:2] != "ca"]
+    return {path.split(" -> ")[0].rstrip("/") for _, path in lines}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_protected_stays_and_all_else_is_in_step(place: Site, seed: int) -> None:
+    dice = random.Random(seed)
+    patterns = tuple(dice.sample(PATTERNS, k=2))
     up = place.upstream()
-    up.put(b"a.local", b"theirs")
-    up.at(b"b").hardlink_to(up.at(b"a.local"))
+    mutate(up.tree, dice, 40)
     up.commit()
-    down = place.downstream(up, protect=PROTECT)
-    mine = write(down, "a.local")
-    before = identity(mine)
-    down.synced()
-    assert (down.dest / "b").read_bytes() == b"theirs"
-    assert identity(mine) == before
-    assert down.verify("--content").code == 0
+    down = place.downstream(up, protect=patterns, max_delete="100%")
+    mutate(down.dest, dice, 10)
+    down.synced("--delete-extraneous")
+    for _ in range(ROUNDS):
+        mutate(up.tree, dice, 10)
+        up.commit()
+        mine = identities(down, protected(down.dest, patterns))
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert identities(down, protected(down.dest, patterns)) == mine, patterns
+        holders = {str(above) for path in mine for above in Path(path).parents}
+        # Nor is anything put in the place of what is protected, or taken away for it.
+        own = {*mine, *protected(up.tree, patterns)}
+        assert left_to_do(up, down, patterns) <= holders | own, (patterns, ended)

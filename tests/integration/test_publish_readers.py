@@ -1,9 +1,10 @@
-"""Readers on a mirror that is synced again and again: they never meet a hole."""
+"""Readers on a mirror that is synced again and again, throttled or not, never meet a hole."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from huai_schema.errors import ExitCode
 from tests.support.background import background
 from tests.support.readers import Archive, HoleError, Reader, apt, dnf
 from tests.support.system_calls import Call, supervise
-from tests.support.upstream import Downstream, Site, assert_equal
+from tests.support.upstream import Downstream, Site, Upstream, assert_equal
 
 ROUNDS = 6
 NAMING = ("link", "mkdir", "rename", "symlink", "unlink")
@@ -205,3 +206,65 @@ def test_rules_of_the_upstream_and_of_the_client(place: Site) -> None:
     ended = down.sync("--adopt")
     assert ended.code == 40
     assert "the profile 'deb' does not exist" in ended.err
+
+
+FILES = 40
+SIZE = 50_000
+KIB_PER_SECOND = 400
+PACE = 1.0
+
+
+@contextmanager
+def busy(up: Upstream, *, delay: float) -> Iterator[list[int]]:
+    """Change payload, an index and a pointer about every second; commit `delay` seconds later."""
+    commits: list[int] = []
+
+    def work(stop: threading.Event) -> None:
+        for number in count():
+            for index in (number % FILES, (7 * number) % FILES):
+                up.put(b"pool/%d" % index, b"%d " % number * (SIZE // 10), mtime=None)
+            if number:
+                up.at(b"pool/extra%d" % (number - 1)).unlink()
+            up.put(b"pool/extra%d" % number, b"extra", mtime=None)
+            up.put(b"dists/sid/Packages", b"index %d" % number, mtime=None)
+            up.put(b"dists/sid/InRelease", b"pointer %d" % number, mtime=None)
+            stop.wait(delay)
+            up.commit()
+            commits.append(number)
+            if stop.wait(PACE - delay):
+                return
+
+    with background(work):
+        yield commits
+
+
+def published(down: Downstream) -> tuple[bytes, bytes]:
+    """Which change the index and the pointer are of."""
+    folder = down.dest / "dists/sid"
+    return (
+        (folder / "Packages").read_bytes().split()[-1],
+        (folder / "InRelease").read_bytes().split()[-1],
+    )
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.4])
+def test_a_busy_upstream_is_caught_up_with(place: Site, delay: float) -> None:
+    up = place.upstream()
+    up.many(b"pool", FILES, SIZE)
+    up.put(b"dists/sid/Packages", b"index none")
+    up.put(b"dists/sid/InRelease", b"pointer none")
+    up.commit()
+    down = place.downstream(up, bwlimit=KIB_PER_SECOND)
+    with busy(up, delay=delay) as commits:
+        ended = down.process("sync", "--json", down.name)
+        moved = len(commits)
+    assert ended.code == 0, ended
+    result = ended.events("sync")[0]
+    assert result["plans"] > 1
+    assert moved > 1
+    # What is there is one commit, wholly.
+    assert down.verify("--content").code == 0
+    assert len(set(published(down))) == 1
+    assert down.state.attempted == ()
+    down.synced()
+    assert_equal(up, down)

@@ -1,12 +1,14 @@
 """Content that is here already is not transferred: moves, copies, twins, other modules."""
 
 import os
+import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, rsync_differences
 
 LARGE = os.urandom(300_000)
 LITTLE = 60_000
@@ -68,34 +70,16 @@ def test_a_moved_file_keeps_its_inode(up: Upstream, place: Site) -> None:
     reused(up, down, files=2, copied=2)
 
 
-def test_two_files_change_places(up: Upstream, place: Site) -> None:
-    up.put(b"a/other", LARGE[::-1])
-    down = place.synced_downstream(up)
-    first, second = inode(down.dest / "a/large"), inode(down.dest / "a/other")
-    up.at(b"a/large").rename(up.at(b"t"))
-    up.at(b"a/other").rename(up.at(b"a/large"))
-    up.at(b"t").rename(up.at(b"a/other"))
-    up.put(b"a/large", LARGE[::-1], mtime=T0 + 5)
-    up.put(b"a/other", LARGE, mtime=T0 + 6)
-    reused(up, down, files=2, copied=2)
-    assert {first, second}.isdisjoint({inode(down.dest / name) for name in ("a/large", "a/other")})
-
-
-def test_one_file_moves_to_several_places(up: Upstream, place: Site) -> None:
-    """One gets the inode, the others copies: they are no hardlinks."""
-    down = place.synced_downstream(up)
-    for name in (b"b/1", b"b/2", b"b/3"):
-        up.put(name, LARGE)
-    up.at(b"a/large").unlink()
-    reused(up, down, files=3, linked=1, copied=2)
-    assert len({inode(down.dest / "b" / name) for name in "123"}) == 3
-
-
 def test_a_copy_of_a_file_that_stays(up: Upstream, place: Site) -> None:
     down = place.synced_downstream(up)
     up.put(b"copy/large", LARGE)
     reused(up, down, files=1, copied=1)
     assert (down.dest / "copy/large").stat().st_nlink == 1
+    for name in (b"b/1", b"b/2", b"b/3"):
+        up.put(name, LARGE)
+    up.at(b"a/large").unlink()
+    reused(up, down, files=3, linked=1, copied=2)
+    assert len({inode(down.dest / "b" / name) for name in "123"}) == 3
 
 
 def test_duplicates_as_hardlinks(up: Upstream, place: Site) -> None:
@@ -162,40 +146,6 @@ def test_always_by_digest(up: Upstream, place: Site) -> None:
     result = down.synced()
     assert_equal(up, down)
     assert result["reused"]["linked"] == result["reused"]["files"] == 1
-
-
-@pytest.mark.parametrize("kind", ["shorter", "folder-symlink"])
-def test_a_source_that_is_another_now(up: Upstream, place: Site, kind: str) -> None:
-    down = place.synced_downstream(up)
-    large = down.dest / "a/large"
-    if kind == "shorter":
-        large.write_bytes(LARGE[:1000])
-    else:
-        (down.dest / "a").rename(down.dest / "elsewhere")
-        (down.dest / "a").symlink_to("elsewhere")
-    up.put(b"b/large", LARGE)
-    up.commit()
-    down.synced()
-    assert (down.dest / "b/large").read_bytes() == LARGE
-
-
-def test_without_digests_a_move_has_to_be_plain(place: Site) -> None:
-    up = place.upstream(digest="off")
-    up.put(b"a/large", LARGE)
-    up.put(b"a/renamed", LARGE[:-1])
-    up.put(b"x/one", LARGE[:-2])
-    up.put(b"y/one", LARGE[:-2])
-    down = place.synced_downstream(up)
-    move(up, b"a/large", b"b/large")
-    move(up, b"a/renamed", b"b/other-name")
-    move(up, b"x/one", b"z/one")
-    up.at(b"y/one").unlink()
-    up.commit()
-    result = down.synced()
-    assert_equal(up, down)
-    # Another name, or two that it may have been: that is fetched.
-    assert result["reused"]["linked"] == result["summary"]["reused"] == 1
-    assert result["summary"]["fetches"] == 2
 
 
 def test_from_another_module(up: Upstream, place: Site) -> None:
@@ -285,4 +235,115 @@ def test_repair_reads_what_it_mends_with(up: Upstream, place: Site) -> None:
         spoil(down.dest / name)
     done = down.verify("--content", "--repair")
     assert done.code == 0, done
+    assert_equal(up, down)
+
+
+FOLDERS = (b"a", b"b", b"c/d")
+CONTENTS = [bytes([65 + number]) * (3000 + 100 * number) for number in range(6)]
+STEPS = 5
+SEEDS = int(os.environ.get("HUAI_TEST_SEEDS", "2"))
+"""Histories of each kind."""
+
+
+class History:
+    """An upstream on which things happen, the same for each seed."""
+
+    def __init__(self, up: Upstream, seed: int) -> None:
+        self.up = up
+        self._random = random.Random(seed)
+        self._names = (b"%d" % number for number in range(100_000))
+        up.many(b"stays", 5)
+        for _ in range(12):
+            self._add()
+
+    def _files(self) -> list[Path]:
+        return sorted(
+            path
+            for folder in FOLDERS
+            for path in self.up.at(folder).rglob("*")
+            if path.is_file() and not path.is_symlink()
+        )
+
+    def _new(self) -> bytes:
+        return self._random.choice(FOLDERS) + b"/" + next(self._names)
+
+    def _add(self) -> None:
+        when = T0 + self._random.randrange(2)
+        self.up.put(self._new(), self._random.choice(CONTENTS), mtime=when)
+
+    def _target(self) -> Path:
+        target = self.up.at(self._new())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def _move(self, path: Path) -> None:
+        path.rename(self._target())
+
+    def _copy(self, path: Path) -> None:
+        shutil.copy2(path, self._target())
+
+    def _link(self, path: Path) -> None:
+        self._target().hardlink_to(path)
+
+    def _swap(self, path: Path) -> None:
+        other = self._random.choice(self._files())
+        if other != path:
+            spare = path.with_name("spare")
+            path.rename(spare)
+            other.rename(path)
+            spare.rename(other)
+
+    def _chmod(self, path: Path) -> None:
+        path.chmod(self._random.choice((0o600, 0o644, 0o640)))
+
+    def _touch(self, path: Path) -> None:
+        when = T0 + self._random.randrange(100)
+        os.utime(path, ns=(when, when))
+
+    def _rewrite(self, path: Path) -> None:
+        path.unlink()
+        path.write_bytes(self._random.choice(CONTENTS))
+        self._touch(path)
+
+    def _remove(self, path: Path) -> None:
+        path.unlink()
+
+    def step(self) -> None:
+        """Some changes, and a commit."""
+        ways = [self._move] * 5 + [self._copy] * 3
+        ways += [self._link, self._swap, self._chmod, self._touch, self._rewrite, self._remove]
+        for _ in range(self._random.randint(1, 8)):
+            self._random.choice(ways)(self._random.choice(self._files()))
+            if len(self._files()) < 8:
+                self._add()
+        self.up.commit()
+
+
+def inodes(top: Path) -> set[frozenset[str]]:
+    """Which names share an inode."""
+    groups: dict[int, set[str]] = {}
+    for path in top.rglob("*"):
+        if path.is_file():
+            groups.setdefault(path.stat().st_ino, set()).add(str(path.relative_to(top)))
+    return {frozenset(names) for names in groups.values()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("settings", [{}, {"duplicates": "hardlink"}, {"delete_after": "1h"}])
+def test_any_history(place: Site, seed: int, settings: dict[str, Any]) -> None:
+    up = place.upstream()
+    history = History(up, seed)
+    down = place.synced_downstream(up, **settings)
+    for number in range(STEPS):
+        history.step()
+        down.synced()
+        if "delete_after" not in settings:
+            assert rsync_differences(up, down) == "", number
+        if not settings:
+            assert inodes(down.dest) == inodes(up.tree), number
+    if "delete_after" in settings:
+        assert down.verify("--content").code == 0
+        down.configure(delete_after="0")
+        down.synced("--adopt")
     assert_equal(up, down)

@@ -63,6 +63,13 @@ def test_the_named_ones_are_synced_and_no_other(mirror: Mirror) -> None:
     assert load(module_places(mirror.root, first).state).applied
     assert load(module_places(mirror.root, last).state).applied
     assert not module_places(mirror.root, left_out).folder.exists()
+    for arguments in ([], ["--all", "m1"]):
+        done = mirror.sync(*arguments)
+        assert (done.code, "--all" in done.err) == (1, True)
+    for name in mirror.names:
+        client_config.remove_module(mirror.root, name)
+    done = mirror.sync("--all", "--json")
+    assert (done.code, [event["type"] for event in done.events()]) == (40, ["error"])
 
 
 def test_all_modules_are_synced_and_each_line_names_its_module(mirror: Mirror) -> None:
@@ -114,16 +121,6 @@ def test_the_worst_code_is_the_code_of_all(mirror: Mirror, tmp_path: Path) -> No
     assert done.code == 52
     assert "2 of 3 modules failed" in done.err
     assert_equal(mirror.ups[1], mirror.downs[1])
-
-
-def test_names_or_all_and_all_of_no_modules_is_an_error(mirror: Mirror) -> None:
-    for arguments in ([], ["--all", "m1"]):
-        done = mirror.sync(*arguments)
-        assert (done.code, "--all" in done.err) == (1, True)
-    for name in mirror.names:
-        client_config.remove_module(mirror.root, name)
-    done = mirror.sync("--all", "--json")
-    assert (done.code, [event["type"] for event in done.events()]) == (40, ["error"])
 
 
 # ------------------------------------------------------------ processes

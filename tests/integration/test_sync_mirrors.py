@@ -1,27 +1,28 @@
-"""Other mirrors, which the upstream names: asked for what it does not have, and proved."""
+"""Mirrors that the upstream names: asked for what it does not have, proved, and shown."""
 
 import json
 import os
+import re
 import shutil
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.support.attesting import Attesting, allow, attesting
+from tests.support.html import parse
+from tests.support.keys import key
 from tests.support.nginx import Nginx, nginx
-from tests.support.upstream import T0, Site, Upstream, assert_equal, site
+from tests.support.upstream import SECONDS, T0, Site, Upstream, assert_equal, site
 from tests.support.weak_network import silent
-
-
-@pytest.fixture(name="place")
-def a_site(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path / "site") as place:
-        yield place
 
 
 def create_upstream(place: Site, other: Nginx, **settings: object) -> Upstream:
     """Create a module with a mirror; the daemon has none of its files."""
-    (place.folder / "trees/empty").mkdir()
+    (place.folder / "trees/empty").mkdir(exist_ok=True)
     up = place.upstream(
         content_urls=(f"{place.content_url}/empty",), mirrors=(f"{other.url}/tree",), **settings
     )
@@ -154,3 +155,173 @@ def test_blocks_come_from_the_upstream_and_its_mirrors_at_once(place: Site, tmp_
         before = len(other.requests)
         place.downstream(up, mirrors="auto", content_urls=own).synced()
         assert len(other.requests) == before, "those of client.toml come first"
+
+
+HOSTS = ("a.example", "b.example", "c.example")
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server with mirrors of its own."""
+    with site(tmp_path_factory.mktemp("mirrors") / "site") as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def three(own: Site) -> list[Attesting]:
+    """The first is in step, the second one commit behind, the third holds a part."""
+    up = own.upstream()
+    hosts = [(host, f"https://{host}/{up.name}", f"rsync://{host}/{up.name}") for host in HOSTS]
+    allow(own, *((host, key(n), (host,)) for n, (host, *_) in enumerate(hosts, 1)))
+    mirrors = [attesting(own, n, up, urls=tuple(urls)) for n, (_, *urls) in enumerate(hosts, 1)]
+    mirrors[2].down.configure(filter=("- b",))
+    mirrors[1].down.synced()
+    up.put(b"b", b"second")
+    up.commit()
+    for number in (0, 2):
+        mirrors[number].down.synced()
+    return mirrors
+
+
+def refusal(one: Attesting, path: str) -> int:
+    """Return the status of a request that fails."""
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        one.get(path)
+    caught.value.close()
+    return caught.value.code
+
+
+def names(three: list[Attesting], path: str) -> list[str]:
+    return [each["mirror"] for each in three[0].get(path)["mirrors"]]
+
+
+def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) -> None:
+    one = three[0]
+    module = one.up.name
+    answer = one.get(f"/api/v1/modules/{module}/mirrors")
+    assert answer["serial"] == 2
+    first, third, second = answer["mirrors"]
+    assert [mirror["mirror"] for mirror in (first, second, third)] == [*HOSTS]
+    state = one.signed.attestation
+    assert first == {
+        "mirror": HOSTS[0],
+        "serial": 2,
+        "commit": state.commit,
+        "urls": [*state.urls],
+        "time": state.time,
+        "since": state.time,
+        "lag": {"now": 0, "p50": 0, "p90": 0, "p99": 0},
+        "partial": False,
+        "offered": True,
+        "probe": None,
+    }
+    assert (second["serial"], second["offered"]) == (1, True)
+    assert (third["partial"], third["offered"]) == (True, False)
+    (in_all,) = (each for each in one.get("/api/v1/mirrors")["modules"] if each["module"] == module)
+    order = [HOSTS[0], HOSTS[2], HOSTS[1]]
+    assert [mirror["mirror"] for mirror in in_all["mirrors"]] == order
+
+
+def test_lists_for_other_programs(three: list[Attesting]) -> None:
+    one, two, _ = three
+    base = f"/api/v1/modules/{one.up.name}"
+    urls = [*one.signed.attestation.urls, *two.signed.attestation.urls]
+    assert one.get(f"{base}/mirrorlist").split("\n") == [*urls, ""]
+    lines = [line.split(" ") for line in one.get(f"{base}/mirmon").splitlines()]
+    assert {len(line) for line in lines} == {7}
+    assert lines[0][0] == urls[0]
+    assert lines[0][2:5] == ["ok", str(one.signed.attestation.time), "s"]
+    document = ET.fromstring(one.get(f"{base}/metalink/a"))  # noqa: S314 - our own server's
+    urls_of_metalink = [each.text for each in document.iter("{urn:ietf:params:xml:ns:metalink}url")]
+    assert urls_of_metalink[1:] == [f"{url}/a" for url in urls]
+
+
+def test_a_mirror_as_a_site(three: list[Attesting]) -> None:
+    one, _, third = three
+    state, module = one.signed.attestation, one.up.name
+    document = one.get(f"/api/v1/mirrors/{HOSTS[0]}/mirrorz.json")
+    assert document["site"] == {"url": f"https://{HOSTS[0]}", "abbr": HOSTS[0]}
+    (mirror,) = document["mirrors"]
+    assert (mirror["cname"], mirror["url"], mirror["size"]) == (module, state.urls[0], "11")
+    assert mirror["status"] == f"S{state.time}"
+    (job,) = one.get(f"/api/v1/mirrors/{HOSTS[2]}/tunasync.json")
+    assert (job["name"], job["last_update_ts"]) == (module, third.signed.attestation.time)
+    assert refusal(one, "/api/v1/mirrors/nope/tunasync.json") == 404
+
+
+def test_an_unchanged_list_is_not_sent_again(three: list[Attesting]) -> None:
+    url = f"{three[0].place.url}/api/v1/modules/{three[0].up.name}/mirrorlist"
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 (our own)
+        etag = answer.headers["etag"]
+    again = urllib.request.Request(url, headers={"If-None-Match": etag})  # noqa: S310
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(again, timeout=SECONDS)  # noqa: S310
+    assert caught.value.code == 304
+    caught.value.close()
+
+
+def test_the_page_has_a_table_of_them(three: list[Attesting]) -> None:
+    for language, title in (("en", "Mirrors"), ("zh", "镜像")):
+        page = parse(three[0].get(f"/modules/{three[0].up.name}?lang={language}"))
+        assert title in [each.text for each in page.all("h2")]
+    table = parse(three[0].get(f"/modules/{three[0].up.name}?lang=en")).all("tbody")[0]
+    assert [row.one("th").text for row in table.all("tr")] == [HOSTS[0], HOSTS[2], HOSTS[1]]
+    links = [each["href"] for each in table.all("a")]
+    assert links == [
+        f"https://{host}/{three[0].up.name}" for host in (HOSTS[0], HOSTS[2], HOSTS[1])
+    ]
+
+
+def test_a_mirror_that_is_too_far_behind_is_not_offered(three: list[Attesting], own: Site) -> None:
+    tables = [(host, key(n), (host,)) for n, host in enumerate(HOSTS, 1)]
+    path = f"/api/v1/modules/{three[0].up.name}/mirrorlist"
+    whole_list = three[0].get(path)
+    allow(own, *tables, max_lag="0")
+    assert three[0].get(path).splitlines() == [*three[0].signed.attestation.urls]
+    allow(own, *tables[1:])  # revoked
+    assert names(three, f"/api/v1/modules/{three[0].up.name}/mirrors") == [HOSTS[2], HOSTS[1]]
+    allow(own, *tables)
+    assert three[0].get(path) == whole_list
+
+
+def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None:
+    one, module = three[0], three[0].up.name
+    one.up.change(access="private")
+    for path in ("mirrors", "mirrorlist", "mirmon"):
+        assert refusal(one, f"/api/v1/modules/{module}/{path}") == 401
+    modules = one.get("/api/v1/mirrors")["modules"]
+    assert module not in [row["module"] for row in modules]
+    assert one.post(one.again(time=one.signed.attestation.time + 1))[0] == 401
+    assert refusal(one, f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json") == 404
+    one.up.change(access="public")
+
+
+def test_the_page_of_all_mirrors_has_a_row_for_each(three: list[Attesting]) -> None:
+    one = three[0]
+    page = parse(one.get("/mirrors"))
+    columns = [each.text for each in page.one("thead").all("th")]
+    place = columns.index(one.up.name)
+    cells = {
+        row.one("th").text: [each.text for each in row.all("th", "td")]
+        for row in page.one("tbody").all("tr")
+    }
+    assert [cells[host][1] for host in HOSTS] == ["https rsync"] * 3
+    assert [cells[host][place] for host in HOSTS] == [
+        *("in step", cells[HOSTS[1]][place], "in step (a part of it)"),
+    ]
+    assert "in step" not in cells[HOSTS[1]][place]
+    holders = [each.text for each in page.one("tfoot").all("td")][place - 3]
+    assert holders.startswith("2/3 half within ")
+    assert "No mirror" in parse(one.get("/mirrors?column=99&start=99")).text
+    assert three[0].get("/").count(">Mirrors<") == 1
+
+
+def test_metrics_have_the_lag_of_each_mirror(three: list[Attesting]) -> None:
+    one = three[0]
+    text = one.get("/metrics")
+    for host, offered in zip(HOSTS, (1, 1, 0), strict=True):
+        labels = f'{{mirror="{host}",module="{one.up.name}"}}'
+        (lag,) = re.findall(re.escape(f"huai_mirror_lag_seconds{labels} ") + r"([\d.]+)", text)
+        assert (float(lag) > 0) == (host == HOSTS[1])
+        assert f"huai_mirror_offered{labels} {offered}.0" in text
+    assert "huai_probe_trusted{" not in text

@@ -246,35 +246,3 @@ def test_a_tree_deeper_than_pythons_stack(place: Site) -> None:
     finally:
         os.close(folder)
     assert_equal(up, down)
-
-
-def test_the_share_of_deletions_of_a_first_sync_is_of_what_is_here(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"a", b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.dest.mkdir(exist_ok=True)
-    for number in range(1500):
-        (down.dest / str(number)).touch()
-    options = ("--delete-extraneous", "--adopt", "--max-delete")
-    ended = down.sync(*options, "50%")
-    assert (ended.code, "1,500 of 1,501 entries" in ended.err) == (25, True)
-    assert down.sync(*options, "100%").code == 0
-
-
-def test_what_failed_is_named_though_the_applied_commit_is_gone(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"folder", 5)
-    down = place.synced_downstream(up)
-    shutil.rmtree(down.repository)
-    for number in range(6):
-        up.put(b"gone", b"content of it")
-        up.put(b"new/%d" % number, b"1")
-        up.commit()
-        up.at(b"gone").unlink()
-        ended = down.sync()
-        assert ended.code == 24, ended
-        assert "gone: vanished upstream" in ended.err
-    up.put(b"gone", b"content of it")
-    assert down.sync().code == 0
-    assert down.verify("--content").code == 0

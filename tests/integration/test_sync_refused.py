@@ -243,14 +243,14 @@ def rewrite_commit(up: Upstream, *, when: int = 1_700_000_000, **trailers: int |
 
 
 def test_a_serial_that_leaps(place: Site, pair: Pair) -> None:
-    up, down = pair
-    down.synced()
+    up, synced = pair
+    synced.synced()
     rewrite_commit(up, Serial=(1 << 63) - 1)
-    for each in (down, place.downstream(up)):
-        before = each.state
-        refused(each.sync(), 46, "jumps", "--accept-rollback")
-        assert each.state.serial == before.serial
-        assert each.sync("--accept-rollback").code == 0
+    for down in (synced, place.downstream(up)):
+        before = down.state
+        refused(down.sync(), 46, "jumps", "--accept-rollback")
+        assert down.state.serial == before.serial
+        assert down.sync("--accept-rollback").code == 0
 
 
 def test_a_commit_with_an_impossible_date(pair: Pair) -> None:

@@ -296,41 +296,25 @@ def test_a_daemon_with_the_usual_settings_hides_the_trash(place: Site) -> None:
         assert names == [".", "stays"], customs
 
 
-def test_limits_do_not_hinder_an_undo(place: Site) -> None:
+def test_settings_that_an_undo_heeds(place: Site) -> None:
+    """Limits do not hinder it, protected paths stay, and the filter is that of then."""
     up = place.upstream()
     up.many(b"pool", 3)
+    for name in (b"trace/my.host", b"a.txt", b"a.iso"):
+        up.put(name, b"1")
     down = place.synced_downstream(up, trash="1h", max_delete="1", max_delete_in={"/pool": 0})
     up.many(b"pool/more", 9)
+    for name in (b"trace/my.host", b"a.txt"):
+        up.put(name, b"22", mtime=T0 + 5)
     up.commit()
-    down.synced()
-    assert down.run("undo", down.name).code == 0
-    assert not (down.dest / "pool/more").exists()
-
-
-def test_a_protected_path_stays_in_an_undo(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"trace/my.host", b"1")
-    up.put(b"a", b"1")
-    down = place.synced_downstream(up, trash="1h")
-    up.put(b"trace/my.host", b"22", mtime=T0 + 5)
-    up.put(b"a", b"22", mtime=T0 + 5)
-    up.commit()
-    down.synced()
-    down.configure(protect=("/trace/my.host",))
-    assert down.run("undo", down.name).code == 0
-    assert (down.dest / "trace/my.host").read_bytes() == b"22"
-    assert (down.dest / "a").read_bytes() == b"1"
-
-
-def test_back_through_the_filter_of_that_time(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"a.iso", b"1")
-    up.put(b"a.txt", b"1")
-    down = place.synced_downstream(up, trash="1h")
     down.configure(filter=("- *.iso",))
     down.synced()
     assert not (down.dest / "a.iso").exists()
+    down.configure(protect=("/trace/my.host",))
     assert down.run("undo", down.name).code == 0
-    assert (down.dest / "a.iso").read_bytes() == b"1"
+    assert not (down.dest / "pool/more").exists()
+    contents = {name: (down.dest / name).read_bytes() for name in ("a.iso", "a.txt")}
+    assert contents == {"a.iso": b"1", "a.txt": b"1"}
+    assert (down.dest / "trace/my.host").read_bytes() == b"22"
     assert down.verify("--content").code == 0
     assert down.synced("--unhold")["done"]["removed"] == 1

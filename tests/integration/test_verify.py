@@ -1,4 +1,4 @@
-"""`verify`: in parts, of one path, of a sample; and what it tells."""
+"""`verify`: in parts, of one path, of a sample; what it tells, and what is kept on purpose."""
 
 import os
 import sqlite3
@@ -14,7 +14,7 @@ from huai_client.state.paths import module_places
 from huai_client.tree import View
 from huai_schema.git.objects import Kind
 from huai_schema.paths import RelPath
-from tests.support.upstream import T0, Downstream, Pair, Site, assert_equal
+from tests.support.upstream import T0, Downstream, Pair, Site, Upstream, assert_equal
 from tests.support.verifying import cut, differing_paths, spoil, standing, totals
 
 DIRECTORIES = (b"a", b"b", b"c/d", b"c/e")
@@ -208,3 +208,92 @@ def test_mending_much_reads_each_directory_once(
     assert count < 30
     assert down.verify("--repair").code == 0
     assert_equal(up, down)
+
+
+@pytest.fixture(name="up")
+def committed(place: Site) -> Upstream:
+    up = place.upstream()
+    for folder in (b"a", b"b"):
+        up.many(folder, FILES)
+    up.put(b"one", b"the same content")
+    up.put(b"two", b"the same content")
+    up.at(b"out").symlink_to("/elsewhere")
+    up.commit()
+    return up
+
+
+def differences(down: Downstream, *options: str) -> list[str]:
+    """Return what differs, except the time of the top directory."""
+    return [path for path in differing_paths(down.verify("--json", *options)) if path != "."]
+
+
+def test_a_filter(place: Site, up: Upstream) -> None:
+    down = place.downstream(up, filter=("- /b/", "- /a/7"))
+    down.synced()
+    assert differences(down, "--content") == []
+    assert standing(down)["parts"] == 2
+    (down.dest / "b").mkdir()
+    (down.dest / "b" / "unknown").touch()
+    (down.dest / "a" / "7").touch()
+    assert differences(down) == ["a", "a/7", "b", "b/unknown"]
+    assert differences(down, "--path", "b") == ["b", "b/unknown"]
+    assert differences(down, "--sample", "100%") == []
+    assert down.verify("--repair", "--delete-extraneous").code == 0
+    down.configure(filter=())
+    down.synced()
+    assert standing(down)["parts"] == 3
+    assert differences(down, "--content") == []
+    assert standing(down)["content"]["never"] == 0
+    down.configure(filter=("- /a/",))
+    down.synced()
+    assert standing(down)["parts"] == 2
+    assert differences(down) == []
+
+
+def test_what_is_protected(place: Site, up: Upstream) -> None:
+    down = place.downstream(up, protect=("/a/7", "*.local", "/b/"))
+    down.synced()
+    cut(down, "a/8")
+    (down.dest / "a" / "7").write_bytes(b"mine")
+    (down.dest / "a" / "x.local").write_bytes(b"mine")
+    (down.dest / "b").mkdir(exist_ok=True)
+    (down.dest / "b" / "0").write_bytes(b"mine")
+    assert differences(down, "--content") == ["a/8"]
+    assert differences(down, "--content", "--sample", "100%") == ["a/8"]
+    assert down.verify("--repair", "--delete-extraneous").code == 0
+    assert (down.dest / "a" / "x.local").read_bytes() == b"mine"
+    assert (down.dest / "a" / "7").read_bytes() == b"mine"
+    assert standing(down)["damaged"] == 0
+
+
+def test_what_is_kept_on_purpose(place: Site, up: Upstream) -> None:
+    down = place.downstream(up, safe_links=True, duplicates="hardlink", delete_after="1h")
+    down.synced()
+    assert not (down.dest / "out").is_symlink()
+    (down.dest / "two").unlink()
+    os.link(down.dest / "one", down.dest / "two")
+    os.utime(down.dest, ns=(T0, up.tree.stat().st_mtime_ns))
+    up.at(b"a/7").unlink()
+    up.commit()
+    down.synced()
+    assert (down.dest / "a" / "7").exists()
+    assert differences(down, "--content") == []
+    (down.dest / "unknown").symlink_to("/elsewhere")
+    assert differences(down) == ["unknown"]
+    (down.dest / "unknown").unlink()
+    down.configure(duplicates="copy")
+    assert len(differences(down, "--content")) == 1
+
+
+def test_after_an_undo(place: Site, up: Upstream) -> None:
+    down = place.downstream(up, trash="1d")
+    down.synced()
+    assert down.verify("--content").code == 0
+    up.put(b"a/7", b"newer")
+    up.commit()
+    down.synced()
+    assert standing(down)["content"]["changed"] == 1
+    assert down.run("undo", down.name).code == 0
+    assert differences(down, "--content") == []
+    assert standing(down)["current"] is True
+    assert standing(down)["content"]["changed"] == 0

@@ -114,31 +114,6 @@ def test_one_path_is_recorded(pair: Pair) -> None:
     assert never == {".": 1, "a": 1, "b": 0, "c": 1}
 
 
-def test_a_commit_makes_only_what_it_changed_unverified(pair: Pair) -> None:
-    up, down = pair
-    assert down.verify("--content").code == 0
-    up.put(b"b/new", b"1")
-    up.many(b"e", FILES)
-    for number in range(FILES):
-        up.at(b"c/%d" % number).unlink()
-    up.at(b"c").rmdir()
-    up.commit()
-    down.synced()
-    progress = parts(down)
-    assert progress.keys() == {".", "a", "b", "e"}
-    for kind in ("metadata", "content"):
-        assert {path: part[kind]["changed"] for path, part in progress.items()} == {
-            ".": 1,  # holds the line of the top directory, whose time changed
-            "a": 0,
-            "b": 1,
-            "e": 0,
-        }
-        assert [path for path, part in progress.items() if part[kind]["never"]] == ["e"]
-    assert "50% not since it changed and 25% never" in down.run("status").out
-    assert down.verify("--content").code == 0
-    assert standing(down)["content"] == {**standing(down)["content"], "changed": 0, "never": 0}
-
-
 def test_damage_is_remembered_until_it_is_repaired(pair: Pair) -> None:
     _, down = pair
     spoil(down, "b/7")
@@ -162,9 +137,7 @@ def test_damage_is_remembered_until_it_is_repaired(pair: Pair) -> None:
     assert down.verify("--content").code == 0
 
 
-def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
-    pair: Pair,
-) -> None:
+def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(pair: Pair) -> None:
     _, down = pair
     cut(down, "a/10")
     cut(down, "a/90")
@@ -201,19 +174,6 @@ def test_no_time_at_all_gets_on_by_one_entry(pair: Pair) -> None:
     assert "the time was over before 4 parts were looked at; the next run continues" in ended.err
 
 
-def test_the_longest_ago_comes_first(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, down = pair
-    now = time.time()
-    for seconds, name in enumerate("cab"):
-        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
-        assert down.verify("--path", name).code == 0
-        cut(down, f"{name}/0")
-    run, differences = patrol(down, VerifyRequest())
-    run.run(wait=0)
-    order = [difference.path for difference in differences]
-    assert order == [b"c/0", b"a/0", b"b/0"]
-
-
 def test_enough_time_is_as_without_limit(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json", "--time", "1h")
@@ -237,9 +197,7 @@ def test_a_new_commit_between_two_runs_in_one_part(pair: Pair) -> None:
     assert parts(down)["b"]["metadata"]["changed"] == 0
 
 
-def test_an_extraneous_file_is_told_by_the_run_that_passes_it(
-    pair: Pair,
-) -> None:
+def test_an_extraneous_file_is_told_by_the_run_that_passes_it(pair: Pair) -> None:
     _, down = pair
     (down.dest / "a" / "00").touch()
     (down.dest / "a" / "z").touch()
