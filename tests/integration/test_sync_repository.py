@@ -26,12 +26,12 @@ UNBORN = "notice: HEAD points to an unborn branch (main)\n"
 def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     for folder in range(20):
-        up.many(b"folder%d" % folder, 100)
+        up.many(b"folder%d" % folder, 30)
     return up, place.synced_downstream(up)
 
 
 def change(up: Upstream, number: int) -> None:
-    up.put(b"folder%d/%d" % (number % 20, number % 100), b"changed %d" % number, mtime=number)
+    up.put(b"folder%d/%d" % (number % 20, number % 30), b"changed %d" % number, mtime=number)
     up.commit()
 
 

@@ -17,29 +17,31 @@ _PACKAGES = ("native/python", "schema", "server", "client")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.fixture(scope="module")
-def wheel() -> Path:
+def test_a_wheel_is_complete_and_runs(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """One test: each worker that has one of several would build the wheel."""
     done = subprocess.run([TOP / "dev", "wheel"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return TOP / done.stdout.strip()
-
-
-def test_it_runs_on_every_python_and_not_too_new_systems(wheel: Path) -> None:
-    assert wheel.name.startswith("huai-")
-    assert "-cp311-abi3-manylinux_2_" in wheel.name
-
-
-def test_it_names_each_crate_of_its_engine(wheel: Path) -> None:
+    wheel = TOP / done.stdout.strip()
+    with subtests.test("it runs on every Python, and not only on new systems"):
+        assert wheel.name.startswith("huai-")
+        assert "-cp311-abi3-manylinux_2_" in wheel.name
     with zipfile.ZipFile(wheel) as opened:
-        (place,) = (name for name in opened.namelist() if "/sboms/" in name and name[-1] != "/")
+        names = opened.namelist()
+        opened.extractall(tmp_path)
+    with subtests.test("it names each crate of its engine"):
+        (place,) = (name for name in names if "/sboms/" in name and name[-1] != "/")
         assert place.endswith(".dist-info/sboms/huai-native.cdx.json")
-        sbom = json.loads(opened.read(place))
-    components = {each["bom-ref"] for each in [*sbom["components"], sbom["metadata"]["component"]]}
-    assert components == {crate.key for crate in read_crates()}
+        sbom = json.loads((tmp_path / place).read_bytes())
+        components = [*sbom["components"], sbom["metadata"]["component"]]
+        assert {each["bom-ref"] for each in components} == {crate.key for crate in read_crates()}
+    with subtests.test("it holds each file of the packages"):
+        assert packaged_files() - {*names} == set()
+    with subtests.test("its programs start without the checkout"):
+        assert_starts(tmp_path)
 
 
-def test_it_holds_each_file_of_the_packages(wheel: Path) -> None:
-    """Modules and other files: templates, words, tables, types; but no sources of the engine."""
+def packaged_files() -> set[str]:
+    """Return modules and other files: templates, words, tables, types; no sources of the engine."""
     held_in_git = subprocess.run(
         ["git", "ls-files", "-z", *_PACKAGES], cwd=TOP, capture_output=True, check=True
     )
@@ -48,8 +50,7 @@ def test_it_holds_each_file_of_the_packages(wheel: Path) -> None:
         each.relative_to(_root(each)).as_posix() for each in files if not _compiled(each)
     }
     assert len({Path(each).suffix for each in expected_files}) > 5
-    with zipfile.ZipFile(wheel) as opened:
-        assert expected_files - set(opened.namelist()) == set()
+    return expected_files
 
 
 def _root(path: Path) -> str:
@@ -61,22 +62,20 @@ def _compiled(path: Path) -> bool:
     return path.suffix in {".c", ".h", ".rs"} or path.parent == Path("native/python")
 
 
-def test_its_programs_start_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(wheel) as opened:
-        opened.extractall(tmp_path)
+def assert_starts(folder: Path) -> None:
     code = (
         "import huai_native._native as engine; print(engine.__file__, flush=True)\n"
         "from huai_client.__main__ import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--version"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     engine, version = done.stdout.splitlines()
-    assert Path(engine).parent == tmp_path / "huai_native"
+    assert Path(engine).parent == folder / "huai_native"
     assert version.startswith("huai-client, version ")
