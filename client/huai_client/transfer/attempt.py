@@ -118,7 +118,7 @@ def _run_rsync(
         failure = left[0]
     _settle(shared, batch, number, run, failure)
     if names.directories and _may_arrive_by_name(shared, batch, run, failure):
-        failure = NotWholeError(f"{url}: a directory did not arrive as a whole", hint=_RETRY_HINT)
+        failure = NotWholeError(f"{url}: a directory did not arrive as a whole", hint=RETRY_HINT)
         return failure if batch.open else None
     if failure is None:
         return None
