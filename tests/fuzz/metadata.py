@@ -1,70 +1,17 @@
-"""Fuzzed objects of an upstream, several at once: comparison, and completion of a pack.
+"""Fuzzed objects of an upstream that complete a pack.
 
 An input is several parts, with `NEXT` between them.
 """
 
 import re
-from random import Random
 
-from huai_schema.diff.changes import Change, joined
-from huai_schema.diff.diff import diff
-from huai_schema.entries import Entry, File
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind
-from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
 from tests.support.git_objects import object_id
 from tests.support.packs import PackObjects, full_record, pack, resolve
-from tests.support.schema.memory import MemoryObjects
-from tests.support.schema.trees import directory, file, files, random_tree, snapshot
 
 NEXT = b"\n--\n"
-
-
-class _Side:
-    """A snapshot of which any object can be another one."""
-
-    def __init__(self, objects: MemoryObjects, tree: bytes) -> None:
-        self._objects = objects
-        self._tree = tree
-        self._ids = sorted(objects.objects)
-
-    def seeds(self) -> list[bytes]:
-        """Return each object unchanged, with its number before it."""
-        stored = [self._objects.objects[oid][1] for oid in self._ids[:256]]
-        return [bytes((number,)) + data for number, data in enumerate(stored)]
-
-    def hostile(self, data: bytes) -> Snapshot:
-        """Return the objects with one replaced by `data`, or unchanged if `data` is empty."""
-        objects = self._objects
-        if data:
-            objects = objects.copy()
-            oid = self._ids[data[0] % len(self._ids)]
-            objects.objects[oid] = objects.objects[oid][0], data[1:]
-        return Snapshot(objects, self._tree, 1000)
-
-
-def _side(moved: bytes, *changed: File) -> _Side:
-    """Small things, and two directories with trees of their own; of which one has `moved`."""
-    tree = random_tree(Random(4), 40)
-    tree |= {each.path: each for name in (moved, b"stays") for each in _full(name)}
-    tree |= {each.path: each for each in changed}
-    objects = MemoryObjects()
-    return _Side(objects, snapshot(tree, objects).tree)
-
-
-def _full(name: bytes) -> list[Entry]:
-    return [directory(name), *files(name, 128)]
-
-
-_OLD = _side(b"here")
-_NEW = _side(b"there", file(b"new"), file(b"stays/f000005", 9), file(b"stays/x"))
-
-
-def _diff(data: bytes) -> object:
-    old, _, new = data.partition(NEXT)
-    changes = list(diff(_OLD.hostile(old), _NEW.hostile(new)))
-    return len(joined([each for each in changes if isinstance(each, Change)])) > 0
 
 
 _HERE = PackObjects()
@@ -123,16 +70,5 @@ _PACKS = [
 METADATA = {
     "connected": Target(
         _connected, (FormatError,), _PACKS, [NEXT, *map(_oid, range(5)), b"40000 ", b"100644 "]
-    ),
-    "diff": Target(
-        _diff,
-        (FormatError,),
-        [
-            b"",
-            *(seed for seed in _OLD.seeds()),
-            *(NEXT + seed for seed in _NEW.seeds()),
-            *(old + NEXT + new for old, new in zip(_OLD.seeds(), _NEW.seeds(), strict=False)),
-        ],
-        [NEXT],
     ),
 }

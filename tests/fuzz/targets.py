@@ -1,15 +1,14 @@
 """Every function that takes bytes from outside, with inputs that it takes.
 
+Decoders of the engine are in `native/fuzz`.
+
 Rule: a new parser gets its line here. What a target does with an input has to be a small
 constant amount of work: budgets are passed where a parser has one.
 """
 
 import gzip
-import zlib
 from collections.abc import Callable
-from hashlib import sha1
 from pathlib import Path
-from random import Random
 
 from huai_client.cli.numbers import kibibytes
 from huai_client.config.load import load as load_client
@@ -23,7 +22,7 @@ from huai_client.metadata.served import decode_modules
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
-from huai_native._native import Packs, PrivateKey
+from huai_native._native import PrivateKey
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import KeyChain, Keys, begin_chain
@@ -31,8 +30,6 @@ from huai_schema.codec.publish_rules import own_rules, usable_rules
 from huai_schema.codec.signing import Promise, join_commit, split_commit
 from huai_schema.codec.static_files import Static
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
-from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.config.load import load as load_server
 from huai_server.http.asgi.body import Inflater
@@ -46,27 +43,8 @@ from tests.fuzz.metadata import METADATA
 from tests.fuzz.server import SERVER
 from tests.fuzz.state_files import STATE_FILES
 from tests.fuzz.target import Outcome, Target
-from tests.support.git_objects import object_id
-from tests.support.http_fixtures import packet
-from tests.support.packs import (
-    PackObjects,
-    appended,
-    copy,
-    delta,
-    full_record,
-    insert,
-    make_index,
-    on_name,
-    on_offset,
-    pack,
-    resolve,
-)
-from tests.support.schema.memory import MemoryObjects
-from tests.support.schema.single import read_manifest, read_own_directory
-from tests.support.schema.trees import random_tree, snapshot
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-TEXT = b"a line of text\n" * 20
 
 
 def _inflate(data: bytes) -> object:
@@ -95,61 +73,6 @@ def _config(name: str, load: Callable[[Path], object]) -> Callable[[bytes], obje
         return load(root)
 
     return run
-
-
-def _manifest(data: bytes) -> object:
-    text, _, column = data.partition(b"\n\n")
-    return read_manifest(text + b"\n", column, b"here")
-
-
-def _delta(data: bytes) -> object:
-    """Applied to a base that is in the same pack."""
-    return resolve(pack([full_record(TEXT), on_name(object_id("blob", TEXT), data)]), work=1 << 22)
-
-
-def _resolve(data: bytes) -> object:
-    """A record or more behind a header and before a checksum that are right."""
-    objects = PackObjects()
-    objects.blob(TEXT)
-    return resolve(pack([data], count=data.count(b"x\x9c")), objects, room=1 << 16, work=1 << 22)
-
-
-class _Installed:
-    """A pack on the disk: one base, of which any byte may be another, and a delta against it."""
-
-    def __init__(self) -> None:
-        self._folder = folder("packs")
-        self.base = full_record(TEXT)
-        self.index = self._write(self.base)
-
-    def damaged_index(self, data: bytes) -> object:
-        """With a checksum that is right."""
-        self._write(self.base)
-        (self._folder / "pack-x.idx").write_bytes(data + sha1(data, usedforsecurity=False).digest())
-        return self._read()
-
-    def damaged_base(self, data: bytes) -> object:
-        """The index checks the bytes of the object that is asked for, not those of its base."""
-        self._write(data)
-        return self._read()
-
-    def _write(self, base: bytes) -> bytes:
-        records = [base, on_offset(len(base), appended(TEXT, b"x"))]
-        content = pack(records)
-        places = [(_ID, 12, 0), (_LONGER, 12 + len(base), zlib.crc32(records[1]))]
-        index = make_index(places, content[-20:])
-        (self._folder / "pack-x.pack").write_bytes(content)
-        (self._folder / "pack-x.idx").write_bytes(index)
-        return index[:-20]
-
-    def _read(self) -> object:
-        packs = Packs(1 << 20)
-        packs.add(bytes(self._folder))
-        return packs.find(_LONGER) is None or _ID in packs
-
-
-_ID, _LONGER = object_id("blob", TEXT), object_id("blob", TEXT + b"x")
-_INSTALLED = _Installed()
 
 
 def _git_errors(data: bytes) -> object:
@@ -202,25 +125,6 @@ def _lines(function: Callable[[tuple[str, ...]], object]) -> Callable[[bytes], o
     return lambda data: function(tuple(data.decode("utf-8", "surrogateescape").split("\n")))
 
 
-def _snapshot(data: bytes) -> object:
-    """One object of a repository is what an upstream makes of it."""
-    number = data[0] if data else 0
-    hostile = _OBJECTS.copy()
-    oid = _IDS[number % len(_IDS)]
-    hostile.objects[oid] = hostile.objects[oid][0], data[1:]
-    return sum(1 for _ in Snapshot(hostile, _SNAPSHOT.tree, 1000).entries())
-
-
-_OBJECTS = MemoryObjects()
-_SNAPSHOT = snapshot(random_tree(Random(1), 150), _OBJECTS)
-_IDS = sorted(_OBJECTS.objects)
-_STORED = [data for _, data in _OBJECTS.objects.values()]
-_TREES = [data for kind, data in _OBJECTS.objects.values() if kind == "tree"]
-_BLOBS = [data for kind, data in _OBJECTS.objects.values() if kind == "blob"]
-
-_FETCH_V0 = (
-    packet(f"want {COMMIT} side-band-64k agent=git/2\n".encode()) + b"0000" + packet(b"done")
-)
 _INFO = CommitInfo("m", 7, Totals(1, 2, 3, 4), Counts(added=1), skipped=2)
 _COMMIT = (
     f"tree {COMMIT}\nparent {COMMIT}\nauthor a <a@a> 1 +0000\ncommitter a <a@a> 1 +0000\n"
@@ -305,11 +209,6 @@ _PARSERS = {
             b"https://h:1/%20a/b",
         ],
     ),
-    "delta": Target(
-        _delta,
-        (FormatError,),
-        [appended(TEXT, b"x"), delta(300, 40, copy(9, 30), insert(b"y" * 10))],
-    ),
     "descriptor": Target(Descriptor.decode, (FormatError,), [_DESCRIPTOR.encode()]),
     "git-errors": Target(
         _git_errors,
@@ -329,22 +228,7 @@ _PARSERS = {
     "inflate": Target(
         _inflate, (HttpError,), [gzip.compress(b"x" * 500, mtime=0), gzip.compress(b"", mtime=0)]
     ),
-    "manifest": Target(_manifest, (FormatError,), _BLOBS),
     "number": Target(_text(kibibytes), (), [b"10", b"1.5m", b"2KiB", b"1e3"]),
-    "own-directory": Target(lambda data: read_own_directory(b"d", data), (FormatError,), _TREES),
-    "pack": Target(
-        _resolve,
-        (FormatError,),
-        [
-            full_record(TEXT),
-            on_name(object_id("blob", TEXT), appended(TEXT, b"x")),
-            full_record(TEXT) + on_offset(len(full_record(TEXT)), appended(TEXT, b"x")),
-            full_record(b""),
-        ],
-        [b"x\x9c"],
-    ),
-    "pack-index": Target(_INSTALLED.damaged_index, (FormatError,), [_INSTALLED.index]),
-    "packed-object": Target(_INSTALLED.damaged_base, (FormatError,), [_INSTALLED.base]),
     "protocol": Target(
         lambda data: protocol_version([(b"git-protocol", data)]), (), [b"version=2", b"a:version=1"]
     ),
@@ -361,16 +245,6 @@ _PARSERS = {
     ),
     "server-config": Target(
         _config("server.toml", load_server), (HuaiError,), [_SERVER_TOML], [b"[", b"]", b"\n"]
-    ),
-    "snapshot": Target(
-        _snapshot,
-        (FormatError,),
-        [bytes((number,)) + _OBJECTS.objects[oid][1] for number, oid in enumerate(_IDS[:256])],
-    ),
-    "tree": Target(
-        lambda data: list(decode_tree(data)),
-        (FormatError,),
-        [*_TREES, encode_tree([TreeItem(b"a", b"\1" * 20, is_tree=False)])],
     ),
     "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
 }
