@@ -1,6 +1,5 @@
 """`execute`: order, counts, effects of a failure."""
 
-import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,25 +8,20 @@ import pytest
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report, StepCounts
 from huai_client.tree import PathError, Places, RowResult, Tree
 from huai_client.tree.tree import Removal
-from huai_schema.entries import Entry, File
+from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from tests.support.comparing import verify
 from tests.support.local_trees import (
     Staged,
     at,
     directory,
     file,
-    in_order,
     linked,
-    plan_for,
     symlink,
 )
-from tests.support.orders import order_of
 
 WHOLE = Plan(
     clear=[Remove(at(b"way/in"), directory=False), Remove(at(b"way"), directory=True)],
@@ -121,12 +115,6 @@ def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
     assert report.withheld > 0
 
 
-def test_an_empty_plan_does_nothing(short_path: Path) -> None:
-    report, steps = run(short_path, Plan([], [], [], [], [], []))
-    assert steps == []
-    assert sum(report.counts) == 0
-
-
 @pytest.mark.parametrize("broken", ["clear", "make", "move", "payload"])
 def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str) -> None:
     build(short_path)
@@ -158,25 +146,6 @@ def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
     assert (short_path / "s").is_symlink()
 
 
-def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
-    short_path: Path,
-) -> None:
-    build(short_path)
-    (short_path / "way/unknown").touch()
-    with Tree(short_path) as tree:
-        withholding = Withholding(order_of())
-        report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
-    ((path, reason),) = report.problems
-    assert path == b"way"
-    assert "way/unknown" in reason
-    assert "--adopt --delete-extraneous" in reason
-    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "unknown"]
-    assert (short_path / "new/in/f").exists()
-    # `latest`, next to the failed path, waits, and may name all paths below.
-    assert not (short_path / "latest").is_symlink()
-    assert (short_path / "gone/f").exists()
-
-
 def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
     class Stubborn(Tree):
         def remove_entries(self, items: Sequence[Removal]) -> RowResult:
@@ -201,47 +170,8 @@ def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
     assert not (short_path / "bye").exists()
 
 
-def test_extraneous_files_are_named_and_stop_nothing(short_path: Path) -> None:
-    build(short_path)
-    (short_path / "gone/unknown").touch()
-    (short_path / "bye").touch()
-    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
-    report, _ = run(short_path, Plan([], [], [], [], removals, []))
-    assert report.extraneous == (b"gone",)
-    assert report.problems == ()
-    assert report.counts.removed == 2
-    assert (short_path / "gone/unknown").exists()
-    assert not (short_path / "bye").exists()
-
-
-def test_a_link_of_nothing_is_a_problem(short_path: Path) -> None:
-    stage = Stage("payload", links=[file(b"a")])
-    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
-    assert [problem.path for problem in report.problems] == [b"a"]
-
-
 def test_a_directory_cannot_move_into_itself(short_path: Path) -> None:
     (short_path / "d/in").mkdir(parents=True)
     moves = [Move(at(b"d"), at(b"d/in/d"))]
     report, _ = run(short_path, Plan([], [], moves, [], [], []))
     assert [problem.path for problem in report.problems] == [b"d/in/d"]
-
-
-TARGETS: dict[str, list[Entry]] = {
-    "nothing": [],
-    "file": [file(b"x")],
-    "link": [linked(b"x", file(b"leader"))],
-    "symlink": [symlink(b"x", b"leader")],
-    "directory": [directory(b"x", mode=0o555), file(b"x/f"), symlink(b"x/s")],
-}
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_fifo_makes_way(short_path: Path, target: str) -> None:
-    """Other changes of types: tests/property/test_apply.py."""
-    os.mkfifo(short_path / "x")
-    entries = in_order([directory(b""), file(b"leader"), *TARGETS[target]])
-    with Tree(short_path) as tree:
-        report = execute(plan_for(tree, entries), tree, Staged(short_path), lambda *_: None)
-        assert (report.problems, report.extraneous) == ((), ())
-        assert list(verify(tree, entries, content=True)) == []

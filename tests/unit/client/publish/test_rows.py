@@ -50,19 +50,6 @@ def run(items: list[RelPath], steps: Steps) -> tuple[list[RelPath], list[RelPath
     return done, failed, checked
 
 
-def test_nobody_is_asked_while_nothing_waits() -> None:
-    steps = Steps()
-    items = paths(2500)
-    assert run(items, steps) == (items, [], [])
-    assert steps.rows == [1000, 1000, 500]
-
-
-def test_nothing_is_no_row() -> None:
-    steps = Steps()
-    assert run([], steps) == ([], [], [])
-    assert steps.rows == []
-
-
 def test_all_after_a_failure_are_asked_for_and_each_is_done_once() -> None:
     steps = Steps(b"00500", b"01003")
     items = paths(1100)
@@ -76,14 +63,6 @@ def test_all_after_a_failure_are_asked_for_and_each_is_done_once() -> None:
     assert set(checked) == {*items[501:]}
     # Few paths are checked again: short rows come after a failure.
     assert len(checked) < 2 * 599
-
-
-def test_each_fails() -> None:
-    items = [path for path in paths(300) if not path.endswith(b"7")]
-    steps = Steps(*items)
-    done, failed, checked = run(items, steps)
-    assert (done, failed) == ([], items)
-    assert checked == items[1:]
 
 
 def test_what_is_done_is_told_before_the_disk_is_full() -> None:

@@ -159,13 +159,6 @@ def test_files_of_other_places_join_but_directories_do_not() -> None:
     assert wholes[0].directory.directories[1] == [(1, False)]
 
 
-def test_without_a_staged_directory_there_is_nothing_to_rename() -> None:
-    def keys(files: Sequence[File]) -> Places:
-        return Places(_native.Arrived(), 7, 8, dict.fromkeys(range(len(files)), b"key"))
-
-    assert whole_directories(plan_of(NEW), keys) == [[]]
-
-
 # ------------------------------------------------------------ execution
 
 
@@ -217,13 +210,6 @@ def test_links_are_made_before_it_has_its_name(short_path: Path) -> None:
     assert exists == [False] * 3
 
 
-def test_links_are_told_and_counted(short_path: Path) -> None:
-    entries = in_order([*NEW, *LINKED, directory(b"new/links")])
-    counts = run(short_path, entries, ArrivedFiles(short_path)).counts
-    assert (counts.made, counts.published, counts.linked, counts.symlinked) == (4, 3, 1, 2)
-    assert counts.directories == 5
-
-
 def test_a_file_of_another_run_joins_first(short_path: Path) -> None:
     content = ArrivedFiles(short_path, elsewhere=[b"new/in/g"])
     assert names_of(short_path, content) == ["mkdir", "rename", "rename"]
@@ -233,15 +219,6 @@ def test_all_steps_are_told_and_counted(short_path: Path) -> None:
     report = run(short_path, NEW, ArrivedFiles(short_path))
     assert (report.counts.made, report.counts.published) == (3, 3)
     assert [each.changes for each in report.published] == [3]
-
-
-def test_what_nobody_wants_is_not_published(short_path: Path) -> None:
-    new = short_path / ".~tmp~/huai/incoming/1/new"
-    for name in ("in", "empty"):
-        (new / name).mkdir(parents=True)
-        (new / name / "extra").touch()
-    run(short_path, NEW, ArrivedFiles(short_path))  # which finds nothing extraneous
-    assert (new / "in/extra").exists()
 
 
 @pytest.mark.parametrize("kind", ["symlink", "file"])
@@ -271,16 +248,6 @@ def test_a_directory_that_appeared_meanwhile_is_filled(short_path: Path) -> None
         assert report.problems == ()
         assert list(verify(tree, NEW, content=True)) == []
     assert report.counts.published == 3
-
-
-def test_a_directory_that_hands_down_its_group_gets_no_ready_ones(short_path: Path) -> None:
-    entries = [directory(b"", mode=0o2755), *NEW[1:]]
-    short_path.chmod(0o2755)
-    with Tree(short_path) as tree:
-        missing = [path for path in plan_for(tree, entries).make if path]
-    report = run(short_path, entries, ArrivedFiles(short_path))
-    assert report.counts.made == len(missing)
-    assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()  # its files alone have left
 
 
 def hand_down(directory: Path) -> bytes:
@@ -344,9 +311,3 @@ def test_nothing_is_whole_once_something_waits(short_path: Path) -> None:
         report = execute(plan, tree, content, lambda *_: None, waiting)
     assert (report.counts.made, report.counts.published) == (3, 3)
     assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()
-
-
-def test_directories_are_closed_to_their_owner_at_the_very_end(short_path: Path) -> None:
-    run(short_path, NEW, ArrivedFiles(short_path))
-    modes = {name: stat.S_IMODE(os.stat(short_path / name).st_mode) for name in ("new", "new/in")}
-    assert modes == {"new": 0o555, "new/in": 0o755}

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import PathError, Tree
-from huai_native._native import rename_noreplace
 from tests.support.local_trees import at
 from tests.support.single_tree import SingleTree
 from tests.support.system_calls import supervise
@@ -52,20 +51,6 @@ def test_an_error_is_not_taken_for_a_lack(short_path: Path) -> None:
     (short_path / "a").mkdir()
     assert moved(short_path, errno.EACCES) == os.strerror(errno.EACCES)
     assert (short_path / "a").is_dir()
-
-
-@pytest.mark.parametrize(("refusal", "supported"), [(None, True), (errno.EINVAL, False)])
-def test_whether_the_kernel_can(tmp_path: Path, refusal: int | None, *, supported: bool) -> None:
-    (tmp_path / "a").touch()
-    handle = os.open(tmp_path, os.O_RDONLY)
-    work = lambda: rename_noreplace(handle, b"a", b"b")  # noqa: E731
-    assert supervise(("rename by flags",), work, lambda _: refusal).result is supported
-    assert (tmp_path / "b").exists() is supported
-    (tmp_path / "a").touch()
-    (tmp_path / "b").touch()
-    with pytest.raises(FileExistsError):
-        rename_noreplace(handle, b"a", b"b")
-    os.close(handle)
 
 
 def test_all_is_synced(short_path: Path) -> None:

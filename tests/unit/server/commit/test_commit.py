@@ -10,7 +10,6 @@ import pytest
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.paths import RelPath
 from huai_server.commit.remarks import Remark
-from huai_server.commit.result import CommitResult
 from huai_server.scan.root import EmptyRootError
 from tests.support.committing import Upstream
 
@@ -21,10 +20,6 @@ def upstream(tmp_path: Path) -> Upstream:
     for number in range(6):
         upstream.write(f"d{number % 2}/f{number}", "x" * number, mtime=1_600_000_000)
     return upstream
-
-
-def counts(result: CommitResult) -> tuple[int, ...]:
-    return tuple(result.counts)
 
 
 def test_the_first_commit_holds_everything(upstream: Upstream) -> None:
@@ -62,28 +57,6 @@ def test_what_changed_is_counted_and_committed(upstream: Upstream) -> None:
     upstream.prove_sound()
 
 
-def test_a_touched_file_changes_its_line_and_no_digest(upstream: Upstream) -> None:
-    upstream.commit()
-    before = upstream.file("d0/f4")
-    os.utime(upstream.tree / "d0/f4", ns=(5, -1_500_000_000))
-    result = upstream.commit()
-    assert result.counts == Counts(changed=1)
-    assert upstream.file("d0/f4") == before._replace(mtime=-1_500_000_000)
-    assert before.digest is not None
-
-
-def test_what_changed_in_a_renamed_directory_did_not_come_along(upstream: Upstream) -> None:
-    for number in range(200):
-        upstream.write(f"big/{number}")
-    upstream.commit()
-    (upstream.tree / "big").rename(upstream.tree / "back")
-    upstream.write("back/7", "other")
-    (upstream.tree / "back/8").unlink()
-    result = upstream.commit()
-    # The top directory, the renamed one, and one file.
-    assert result.counts == Counts(removed=1, changed=3, moved=198)
-
-
 def test_a_renamed_directory_keeps_its_tree(upstream: Upstream) -> None:
     for number in range(200):
         upstream.write(f"big/{number}")
@@ -99,13 +72,6 @@ def test_a_renamed_directory_keeps_its_tree(upstream: Upstream) -> None:
     ]
     assert added.stat().st_size < 1000
     assert result.hashed_files == 0
-
-
-def test_everything_below_a_deleted_directory_goes(upstream: Upstream) -> None:
-    upstream.commit()
-    shutil.rmtree(upstream.tree / "d1")
-    assert upstream.commit().counts == Counts(removed=4, changed=1)
-    assert upstream.paths() == {"d0", "d0/f0", "d0/f2", "d0/f4"}
 
 
 def test_equal_trees_have_equal_ids_whatever_their_history(
@@ -211,15 +177,6 @@ def test_what_others_may_not_read_is_remarked(upstream: Upstream) -> None:
     assert (remark.kind, remark.number, list(remark.paths)) == ("unreadable", 22, first_paths)
     upstream.configure(check_readable=False)
     assert upstream.commit().remarks == ()
-
-
-def test_content_urls_reach_the_descriptor(upstream: Upstream) -> None:
-    upstream.commit()
-    upstream.configure(content_urls=("rsync://a/m", "rsync://b/m"))
-    result = upstream.commit()
-    assert result.changed
-    descriptor, _ = upstream.repository.snapshot(upstream.head)
-    assert descriptor.content_urls == ("rsync://a/m", "rsync://b/m")
 
 
 @pytest.mark.parametrize("first", [True, False])

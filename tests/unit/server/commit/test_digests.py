@@ -18,7 +18,6 @@ from huai_server.state.errors import StorageError
 from tests.support.committing import SECONDS, Upstream
 from tests.support.scanners import OPENAT2, without_call
 from tests.support.tampering import INDEXED, indexed_upstream, when_read
-from tests.support.unprivileged import as_nobody
 
 CHANGED = "changed while it was read"
 
@@ -31,14 +30,6 @@ def upstream(tmp_path: Path) -> Upstream:
     return upstream
 
 
-def test_digests_are_those_of_the_content(upstream: Upstream) -> None:
-    result = upstream.commit()
-    assert (result.hashed_files, result.hashed_bytes) == (5, 45)
-    for number in range(5):
-        path = f"d{number % 2}/f{number}"
-        assert upstream.file(path).digest == blake3(f"content {number}".encode()).digest()
-
-
 def test_nothing_is_read_twice(upstream: Upstream) -> None:
     upstream.commit()
     upstream.write("d0/new", "abc")
@@ -46,18 +37,6 @@ def test_nothing_is_read_twice(upstream: Upstream) -> None:
     os.utime(upstream.tree / "renamed")
     result = upstream.commit()
     assert (result.hashed_files, result.hashed_bytes) == (1, 3)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="files of root that no other user may read")
-def test_what_is_known_is_not_even_opened(short_path: Path) -> None:
-    short_path.chmod(0o755)
-    upstream = Upstream(short_path)
-    path = upstream.write("d/f", "x")
-    upstream.commit()
-    path.chmod(0)
-    upstream.give_state_to_nobody()
-    result = as_nobody(upstream.commit)
-    assert (result.hashed_files, result.problems) == (0, ())
 
 
 def test_content_changed_with_equal_size_and_time_is_found(upstream: Upstream) -> None:
@@ -153,17 +132,6 @@ def test_a_number_of_an_inode_that_is_used_again_is_another_file(disk_path: Path
     assert len(used_inodes) < 50, "the file system of this folder uses no number again"
 
 
-def test_a_root_that_cannot_be_read_is_told_as_such(short_path: Path) -> None:
-    short_path.chmod(0o755)
-    upstream = Upstream(short_path)
-    upstream.write("f")
-    upstream.commit()
-    upstream.tree.chmod(0)
-    with pytest.raises(AssertionError, match=r"ScanError.*cannot read the tree at .*/tree: "):
-        upstream.commit_as_nobody()
-    upstream.tree.chmod(0o755)
-
-
 @pytest.fixture
 def indexed(tmp_path: Path) -> Upstream:
     return indexed_upstream(tmp_path, "d0/f0", "d0/f2", "d0/f4", "d1/f1", "d1/f3", "d1/f5")
@@ -213,16 +181,6 @@ def test_what_changed_since_the_scan_is_a_problem_and_only_files_are_opened(
     assert result.hashed_files == 2
     assert {path for path in indexed.paths() if "/" in path} == {"d1/f5"}
     assert indexed.file("d1/f5").digest == blake3(b"6" * INDEXED).digest()
-
-
-def test_a_volatile_file_that_changes_is_no_problem(
-    indexed: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    indexed.configure(volatile=("/d0/f0", "fifo"))
-    when_read(monkeypatch, lambda: tamper(indexed))
-    assert reasons_by_path(indexed.commit()).keys() == {"d0/f2", "d0/f4", "d1/f1", "d1/f3"}
-    entry = indexed.file("d0/f0")
-    assert (entry.size, entry.digest) == (INDEXED, None)
 
 
 def test_a_shortage_of_handles_while_files_are_read_ends_the_commit(

@@ -73,13 +73,6 @@ def test_a_link_in_place_of_a_copy(upstream: Upstream) -> None:
     assert upstream.links() == {"b": "a"}
 
 
-def test_odd_names_in_a_group(upstream: Upstream) -> None:
-    upstream.write("a\n/x\ty")
-    link(upstream, "a\n/x\ty", "b\\/z")
-    upstream.commit()
-    assert upstream.links() == {"b\\/z": "a\n/x\ty"}
-
-
 def three(upstream: Upstream) -> None:
     """Make one group in three directories, and some other names; the first leads."""
     upstream.write("a/x", "content")

@@ -159,16 +159,6 @@ def test_hardlinks_are_read_once_and_all_get_the_digest(upstream: Upstream) -> N
     assert upstream.file("z").digest == upstream.file("a/old").digest == blake3(b"old").digest()
 
 
-def test_a_commit_keeps_the_digests_of_all_names_of_a_file(upstream: Upstream) -> None:
-    """Digests of names that were requested together with the first one were lost."""
-    for name in ("a/other", "b/other"):
-        os.link(upstream.tree / "a/old", upstream.tree / name)
-    upstream.commit()
-    digest(upstream)
-    result = upstream.commit()
-    assert (result.changed, result.hashed_files) == (False, 0)
-
-
 def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
     digest(upstream)
     upstream.write("b/fresh", "fresh")

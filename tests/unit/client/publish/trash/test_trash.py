@@ -118,11 +118,6 @@ def test_what_goes_is_kept_as_it_was(dest: Path) -> None:
     assert (dest / "d/changes").stat().st_nlink == 1
 
 
-def test_nobody_else_can_look_into_it(dest: Path) -> None:
-    bring(dest)
-    assert (dest / ".~tmp~/huai-trash").stat().st_mode & 0o7777 == 0o700
-
-
 def test_each_run_has_its_batch(dest: Path) -> None:
     bring(dest)
     with keeping(dest, 42) as tree:
@@ -133,15 +128,6 @@ def test_each_run_has_its_batch(dest: Path) -> None:
         tree.remove(at(b"never"))
     assert [each.serial for each in Trash(dest).batches()] == [41, 42, 42]
     assert {"stays", "touched"} < set(trash(dest))
-
-
-def test_what_is_only_touched_leaves_nothing(dest: Path) -> None:
-    with keeping(dest, 1) as tree:
-        tree.set_attributes(file(b"touched", mtime=9))
-        tree.link(linked(b"other", LEADER))
-        tree.make_directory(at(b"d"))
-    assert trash(dest) == {}
-    assert Trash(dest).batches() == []
 
 
 @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EMLINK, errno.ENOTSUP])
