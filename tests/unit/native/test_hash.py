@@ -33,17 +33,6 @@ def test_digest_of_a_file(tmp_path: Path, size: int, threads: int) -> None:
     assert digest == blake3(content[:size], max_threads=blake3.AUTO).digest()
 
 
-def test_digest_of_a_file_that_has_no_name_any_more(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"abc")
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        path.unlink()
-        assert _native.hash_file(handle, 1) == blake3(b"abc").digest()
-    finally:
-        os.close(handle)
-
-
 def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     handle = os.open(tmp_path, os.O_RDONLY)
     try:

@@ -131,20 +131,6 @@ def test_a_chain_of_objects_of_one_size_costs_nothing_to_spare(tmp_path: Path) -
         assert packs.find(object_id("tree", content)) == ("tree", content)
 
 
-def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
-    index = written(tmp_path, {NAME: full_record(TEXT)}).with_suffix(".idx")
-    head = index.read_bytes()[:-20]
-    for count in (0, 2, 0xFFFFFFFF):
-        body = head[:1028] + count.to_bytes(4) + head[1032:]
-        index.write_bytes(body + sha1(body, usedforsecurity=False).digest())
-        with pytest.raises(FormatError, match="damaged pack index"):
-            opened(tmp_path).find(NAME)
-    body = head[:1056] + b"\xff\xff\xff\xff" + head[1060:]
-    index.write_bytes(body + sha1(body, usedforsecurity=False).digest())
-    with pytest.raises(FormatError, match="damaged pack index"):
-        opened(tmp_path).find(NAME)
-
-
 def test_a_large_index_is_read_by_place(tmp_path: Path) -> None:
     """Its checksum is not looked at; what is wrong in it shows, or the object is not found."""
     fillers = {sha1(b"%d" % each, usedforsecurity=False).digest(): b"" for each in range(12_000)}
@@ -175,20 +161,6 @@ def test_a_large_index_is_read_by_place(tmp_path: Path) -> None:
         opened(tmp_path).find(NAME)
 
 
-def test_what_another_pack_took_the_place_of(tmp_path: Path) -> None:
-    """The index was read, the pack is not there any more when it is opened."""
-    written(tmp_path, chain())
-    old, new = object_id("tree", TEXT), object_id("tree", LONGER)
-    packs = opened(tmp_path)
-    assert NAME not in packs  # so all indices were read
-    written(tmp_path, {old: full_record(TEXT, "tree"), new: full_record(LONGER, "tree")}, "pack-2")
-    for suffix in (".idx", ".pack"):
-        (tmp_path / f"pack-1{suffix}").unlink()
-    assert packs.find(new) == ("tree", LONGER)
-    assert packs.find(old) == ("tree", TEXT)
-    assert object_id("tree", LONGEST) not in packs
-
-
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = written(tmp_path, {NAME: full_record(TEXT)})
     packs = opened(tmp_path)
@@ -200,15 +172,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path.unlink()
     packs.forget()
     assert packs.find(NAME) is None
-
-
-def test_an_index_whose_pack_is_gone_hides_no_other_pack(tmp_path: Path) -> None:
-    written(tmp_path, {NAME: full_record(TEXT)}, "pack-2")
-    packs = opened(tmp_path)
-    for name in ("pack-1", "pack-3"):
-        written(tmp_path, {NAME: full_record(TEXT)}, name).unlink()
-    assert NAME in packs
-    assert packs.find(NAME) == ("blob", TEXT)
 
 
 def test_what_is_no_id(tmp_path: Path) -> None:

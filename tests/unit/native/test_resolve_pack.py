@@ -180,21 +180,6 @@ def deep(count: int) -> bytes:
     return pack(records)
 
 
-def test_the_caller_is_asked_whether_to_go_on() -> None:
-    class EnoughError(Exception):
-        pass
-
-    calls = []
-
-    def check() -> None:
-        calls.append(1)
-        raise EnoughError
-
-    with pytest.raises(EnoughError):
-        resolve(deep(60), room=0, work=1 << 40, check=check)
-    assert len(calls) == 1
-
-
 def test_a_signal_ends_it() -> None:
     def interrupt() -> None:
         signal.raise_signal(signal.SIGINT)

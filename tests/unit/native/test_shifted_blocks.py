@@ -59,21 +59,7 @@ def test_several_shifts(tmp_path: Path) -> None:
     assert missing(tmp_path, OLD, new) <= 5 * BLOCK
 
 
-def test_a_block_that_is_there_twice(tmp_path: Path) -> None:
-    twice = OLD[: 20 * BLOCK]
-    assert missing(tmp_path, OLD, b"x" + twice + twice) <= 4 * BLOCK
-
-
-def test_holes_are_skipped(tmp_path: Path) -> None:
-    old = OLD[: 20 * BLOCK] + bytes(10 * BLOCK) + OLD[20 * BLOCK :]
-    assert missing(tmp_path, old, old[5:]) <= 4 * BLOCK
-
-
 @pytest.mark.parametrize("size", [0, 1, BLOCK, 30 * BLOCK])
 def test_an_old_file_that_is_not_what_was_said(tmp_path: Path, size: int) -> None:
     other = os.urandom(size)
     assert missing(tmp_path, other, b"x" + OLD, claimed=OLD) == len(OLD) + 1
-
-
-def test_nothing_in_common(tmp_path: Path) -> None:
-    assert missing(tmp_path, OLD, os.urandom(len(OLD))) == len(OLD)

@@ -194,35 +194,6 @@ def test_a_queue_that_is_too_short_is_noticed(top: Path) -> None:
     assert 0 < count <= most
 
 
-def test_the_tree_is_scanned_before_anything_is_taken(top: Path) -> None:
-    watched = watch(top)
-    (top / "d" / "file").write_text("1")
-    events(watched)
-    assert watched.take() is None
-    assert count_paths(watched) == 0
-
-
-def test_each_path_is_taken_once(top: Path) -> None:
-    watched = watch(top)
-    watched.take()
-    for text in "123":
-        (top / "d" / "file").write_text(text)
-    assert count_paths(watched) == 1
-    assert count_paths(watched) == 0
-
-
-def test_what_is_in_a_new_directory_is_taken_with_it(top: Path) -> None:
-    watched = watch(top)
-    watched.take()
-    (top / "new").mkdir()
-    events(watched)
-    for number in range(10):
-        (top / "new" / str(number)).write_text("1")
-    assert count_paths(watched) == 1
-    (top / "new" / "later").write_text("1")
-    assert count_paths(watched) == 1
-
-
 def test_what_is_given_back_is_taken_with_the_next(top: Path) -> None:
     watched = watch(top)
     watched.take()
@@ -242,17 +213,6 @@ def test_what_is_added_is_taken(top: Path) -> None:
     watched.take()
     watched.add([b"d", b"d/x", b"a"])
     assert count_paths(watched) == 2
-
-
-def test_too_many_paths_are_the_whole_tree(top: Path) -> None:
-    watched = watch(top, most=5)
-    watched.take()
-    for number in range(6):
-        (top / "d" / str(number)).write_text("1")
-    events(watched)
-    assert watched.take() is None
-    (top / "d" / "5").write_text("2")
-    assert count_paths(watched) == 1
 
 
 def test_a_directory_in_which_something_was_left_out_is_taken_and_no_event(top: Path) -> None:

@@ -1,14 +1,13 @@
 import errno
 import fcntl
 import os
-import socket
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
 from huai_client.config.modes import DefaultMode
-from huai_client.staging import Arrival, Staging, StagingBusyError, StagingError, key_of
+from huai_client.staging import Arrival, Staging, StagingBusyError, StagingError
 from huai_client.tree import NotOursError, handles
 from huai_client.tree.errors import StorageError
 from huai_schema.entries import File
@@ -220,19 +219,6 @@ def test_an_exception_ends_a_verification(root: Path) -> None:
             staging.incoming.accept([file], 0, check=enough)
 
 
-def test_other_metadata_is_another_key() -> None:
-    file = _file()
-    variants = [
-        file._replace(path=rel_path(b"sub/b")),
-        file._replace(size=1),
-        file._replace(mtime=T0 + 1),
-        file._replace(digest=None),
-        file._replace(digest=bytes(32)),
-    ]
-    assert len({key_of(file), *map(key_of, variants)}) == 6
-    assert key_of(file) == key_of(file._replace(mode=0o600, owner=b"x"))
-
-
 def test_size_time_and_digest_have_to_fit(root: Path) -> None:
     """An old peer sends whole seconds; without a digest size and time decide."""
     old, full_second = -1_500_000_000, 10**9
@@ -260,31 +246,6 @@ def test_the_time_of_a_partial_file_proves_nothing_after_a_cut(root: Path) -> No
         _arrive(staging, file)
         assert _accept(staging, file, cut=True) is Arrival.MISMATCH
         assert _accept(staging, file) is Arrival.ARRIVED
-
-
-def test_only_regular_files_are_accepted(short_path: Path) -> None:
-    secret, root = short_path / "secret", short_path / ".~tmp~" / "huai"
-    secret.write_bytes(CONTENT)
-    os.utime(secret, ns=(T0, T0))
-    file = _file(b"a")
-    with Staging(root) as staging:
-        place = incoming(staging, 0) / "a"
-        place.symlink_to(secret)
-        assert _accept(staging, file) is Arrival.MISMATCH
-        place.unlink()
-        os.mkfifo(place)
-        assert _accept(staging, file) is Arrival.MISMATCH
-        place.unlink()
-        with socket.socket(socket.AF_UNIX) as node:
-            node.bind(str(place))
-        assert _accept(staging, file) is Arrival.MISMATCH
-        place.unlink()
-        place.mkdir()
-        assert _accept(staging, file) is Arrival.MISMATCH
-        place.rmdir()
-        place.write_bytes(CONTENT)  # a file in the place of a directory
-        assert _accept(staging, _file(b"a/b")) is Arrival.MISMATCH
-    assert secret.read_bytes() == CONTENT
 
 
 def test_a_symlink_to_a_directory_is_not_walked(root: Path, tmp_path: Path) -> None:
@@ -578,21 +539,6 @@ def test_remove_spares_what_is_not_ours(root: Path) -> None:
         (root.parent / "theirs").write_bytes(b"")
         staging.remove()
     assert [path.name for path in root.parent.iterdir()] == ["theirs"]
-
-
-def test_any_depth_can_be_cleared(short_path: Path) -> None:
-    root = short_path / ".~tmp~" / "huai"
-    with Staging(root) as staging:
-        with staging.incoming.opened(0) as top:
-            handle = os.dup(top)
-        for _ in range(50):  # 10,000 bytes of path
-            os.mkdir(b"d" * 200, dir_fd=handle)
-            below = os.open(b"d" * 200, os.O_RDONLY | os.O_DIRECTORY, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        os.close(handle)
-        staging.incoming.salvage(0, {})
-        assert list((root / "incoming").iterdir()) == []
 
 
 def test_one_run_at_a_time(root: Path) -> None:

@@ -249,5 +249,3 @@ def test_no_time_is_clamped_without_a_word(tree: SingleTree, mtime: int) -> None
     )
     reported = {each.path for each in differences if "mtime" in each.attributes}
     assert (b"d" in reported) == (folder(tree, b"d").st_mtime_ns != mtime)
-
-

@@ -13,8 +13,7 @@ from huai_schema.codec.commits import CommitInfo
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.errors import HuaiError
 from huai_server.store.check import CheckReport, check_repository
-from huai_server.store.repository import Repository
-from tests.support.committing import ENVIRONMENT, NAME, SECONDS, Upstream, git
+from tests.support.committing import ENVIRONMENT, SECONDS, Upstream, git
 
 
 @pytest.fixture
@@ -35,11 +34,6 @@ def test_a_sound_one(upstream: Upstream) -> None:
     assert report == CheckReport(2, report.objects, 2 + 500 + 1 + 3, ())
     count = upstream.git("rev-list", "--objects", "--no-object-names", "main").split()
     assert report.objects == len(count) - report.commits
-
-
-def test_an_empty_one(tmp_path: Path) -> None:
-    repository = Repository.create(tmp_path / "r.git")
-    assert check_repository(NAME, repository) == CheckReport(0, 0, 0, ())
 
 
 def test_the_wrong_module(upstream: Upstream) -> None:

@@ -44,16 +44,3 @@ def test_each_pack_is_twice_as_large_as_the_next_one(counts: list[int]) -> None:
 @given(COUNTS)
 def test_none_becomes_one_alone(counts: list[int]) -> None:
     assert roll_up(counts) != 1
-
-
-def test_an_object_is_written_again_seldom() -> None:
-    """Merge daily for a thousand days, with a new pack of 100 objects each."""
-    packs: list[int] = []
-    written = 0
-    for _ in range(1000):
-        packs = sorted([*packs, 100])
-        split = roll_up(packs)
-        written += sum(packs[:split])
-        packs = after(packs)
-        assert len(packs) <= 17
-    assert written < 100 * 1000 * 17

@@ -8,7 +8,7 @@ import pytest
 
 from huai_schema.errors import FormatError
 from huai_server.store.loose import read_loose, write_loose
-from huai_server.store.repository import Repository, StoreError
+from huai_server.store.repository import Repository
 from tests.support.git_objects import object_id
 
 CONTENT = b"tree\0 and more\n" * 9
@@ -71,16 +71,3 @@ def test_another_object_under_an_id_is_refused(path: Path) -> None:
     place.write_bytes(zlib.compress(b"blob 3\0abc"))
     with pytest.raises(FormatError, match="its id is wrong"):
         Repository(path).read(bytes(20), "blob")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("HEAD", b"nonsense"), ("HEAD", None), ("refs/heads/main", b"nonsense"), ("refs", None)],
-)
-def test_a_damaged_repository_is_told(path: Path, name: str, content: bytes | None) -> None:
-    if content is None:
-        (path / name).rename(path / "gone")
-    else:
-        (path / name).write_bytes(content)
-    with pytest.raises(StoreError, match=str(path)):
-        Repository(path).head()
