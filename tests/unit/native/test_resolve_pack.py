@@ -82,12 +82,6 @@ def test_a_base_that_is_here_is_read_again_without_room() -> None:
             resolve(pack(records), Counting(most), room=0)
 
 
-def test_bases_that_are_nowhere() -> None:
-    lost = pack([on_name(NAME, appended(TEXT, b"x"))])
-    with pytest.raises(MissingObjectError, match="a delta against a missing object"):
-        resolve(lost)
-
-
 def test_deltas_that_need_each_other() -> None:
     one, two = object_id("blob", b"1"), object_id("blob", b"2")
     refused(

@@ -47,13 +47,6 @@ class Scene:
         return self.upstreams.first_answer(self.question, behind)
 
 
-def test_the_first_that_answers() -> None:
-    scene = Scene(A, B)
-    scene.answers = {A: 1, B: 2}
-    assert scene.ask() == 1
-    assert (scene.requested, scene.pauses, scene.messages) == ([A], [], [])
-
-
 @pytest.mark.parametrize("failure", [DOWN, GONE, UpstreamError("login"), FormatError("rubbish")])
 def test_whatever_fails_leads_to_the_next_at_once(failure: HuaiError) -> None:
     scene = Scene(A, B, C)
@@ -83,17 +76,6 @@ def test_what_was_heard_is_taken_once_and_from_who_said_it() -> None:
     assert scene.upstreams.take_newest(B) is None
 
 
-def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
-    first = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
-    first.answers = {A: DOWN, B: 2}
-    first.ask()
-    later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
-    later.answers = {A: 1, B: DOWN}
-    assert later.ask() == 1
-    assert later.requested == [B, A]
-    assert Scene(A, B, health=UpstreamHealth(tmp_path / "m")).upstreams.first == A
-
-
 def test_a_module_that_one_host_lacks_is_no_failure_of_the_host(tmp_path: Path) -> None:
     health = UpstreamHealth(tmp_path / "m")
     scene = Scene(A, B, health=health)
@@ -119,15 +101,6 @@ def test_what_does_not_pass_is_not_asked_again() -> None:
     with pytest.raises(NotServedError):
         scene.ask()
     assert (scene.requested, scene.pauses) == ([A, B], [])
-
-
-def test_an_answer_after_a_pause() -> None:
-    scene = Scene(A)
-    scene.answers = {A: DOWN}
-    scene.upstreams = Failover(
-        [A], UpstreamHealth(None), pause=lambda _: scene.answers.update({A: 1})
-    )
-    assert scene.ask() == 1
 
 
 def test_a_retry_after_is_honoured() -> None:
@@ -188,16 +161,6 @@ def test_those_that_are_behind_do_not_stand_in_for_the_first() -> None:
     assert scene.pauses == []
 
 
-def test_one_that_was_behind_is_asked_last(tmp_path: Path) -> None:
-    first = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
-    first.answers = {A: 4, B: 6}
-    first.ask(behind)
-    later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
-    later.answers = {A: 4, B: 6}
-    assert later.ask() == 6
-    assert later.requested == [B]
-
-
 class FileScene(Scene):
     """Upstreams that have a file, or 0 for one that lacks it."""
 
@@ -219,18 +182,3 @@ def test_what_nobody_has_is_nothing_and_no_reason_to_ask_again() -> None:
     scene.answers = {A: 0, B: DOWN}
     assert scene.find() is None
     assert (scene.requested, scene.pauses) == ([A, B], [])
-
-
-def test_a_thing_is_found_behind_one_that_fails() -> None:
-    scene = FileScene(A, B, C)
-    scene.answers = {A: FormatError("rubbish"), B: 0, C: 3}
-    assert scene.find() == 3
-    assert scene.messages == ["rubbish"]
-
-
-def test_nobody_answers_who_might_have_it() -> None:
-    scene = FileScene(A, B)
-    scene.answers = {A: DOWN, B: DOWN}
-    with pytest.raises(UpstreamDownError):
-        scene.find()
-    assert len(scene.pauses) == 2

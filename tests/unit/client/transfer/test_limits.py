@@ -44,16 +44,6 @@ def test_what_is_not_known_is_no_trickle() -> None:
     assert not after(clock, pace, 1000, None)
 
 
-def test_the_count_is_not_taken_before_it_is_needed() -> None:
-    clock = Clock(0.0)
-
-    def count() -> int:
-        raise AssertionError
-
-    clock.now = 9.9
-    assert not StallDetector(10, 100, clock).stalled(count)
-
-
 def test_what_a_process_has_read() -> None:
     before = bytes_read(os.getpid())
     with open("/dev/zero", "rb") as zeros:
@@ -90,23 +80,6 @@ def test_patience_ends_only_while_no_stream_gets_anything() -> None:
     assert left <= 0.2
     clock.now = 250.0
     assert line.refused(0) is None
-
-
-def test_no_patience_at_all() -> None:
-    assert BusyBackoff(0.0, 1.0, Clock(0.0)).refused(0) is None
-
-
-def test_how_many_stand() -> None:
-    line = BusyBackoff(1.0, 1.0)
-    with line.counted_as_waiting(), line.counted_as_waiting():
-        assert line.waiting == 2
-    assert line.waiting == 0
-
-
-def test_no_limit_is_no_limit() -> None:
-    bandwidth = Bandwidth(0, 2)
-    with bandwidth.share(0, never) as first, bandwidth.share(0, never) as second:
-        assert (first, second) == (0, 0)
 
 
 def test_the_last_stream_gets_it_all_and_others_wait_for_their_part() -> None:

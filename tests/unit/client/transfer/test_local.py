@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from blake3 import blake3
 
 from huai_client.diff.candidate import Reuse
 from huai_client.diff.reuse import ANY_NUMBER
@@ -61,14 +60,6 @@ class Ground:
         self.tree.close()
 
 
-def clones(ground: Ground) -> bool:
-    """True if its file system makes reflinks."""
-    with LocalContent(ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False)) as local:
-        probe = OLD._replace(path=at(b"probe"))
-        local.stage_local([probe], {probe.path: COPY})
-        return local.reused().cloned > 0
-
-
 @pytest.fixture
 def ground(short_path: Path) -> Iterator[Ground]:
     ground = Ground(short_path)
@@ -104,11 +95,6 @@ def test_an_inode_with_more_names_than_go_is_not_given(ground: Ground) -> None:
     assert ground.reuse(NEW, MOVE) == DONE["copied"]
 
 
-def test_an_inode_whose_names_all_go_is(ground: Ground) -> None:
-    os.link(ground.old, ground.dest / "other")
-    assert ground.reuse(NEW, MOVE._replace(most_links=2)) == DONE["linked"]
-
-
 def test_equal_files_may_be_hardlinks(ground: Ground) -> None:
     os.link(ground.old, ground.dest / "other")
     share = MOVE._replace(most_links=ANY_NUMBER)
@@ -134,14 +120,6 @@ def test_other_content_under_the_same_size_and_time(ground: Ground, reuse: Reuse
     assert not ground.staging.ready(NEW)
     assert ground.reuse(NEW, reuse._replace(sure=False)) == DONE[""]
     assert not ground.staging.ready(NEW)
-
-
-def test_a_copy_is_always_compared(ground: Ground) -> None:
-    """A file that shares its blocks with a trusted one is not read."""
-    believed = clones(ground)
-    ground.write(content(b"something else", SIZE))
-    assert ground.reuse(NEW, COPY) == DONE["copied" if believed else ""]
-    assert ground.staging.ready(NEW) == believed
 
 
 def test_without_a_digest_nothing_that_was_changed(ground: Ground) -> None:
@@ -171,13 +149,6 @@ def test_something_else_stands_there(ground: Ground, kind: str) -> None:
             os.mkfifo(old)
     assert ground.reuse(NEW, MOVE) == DONE[""]
     assert not ground.staging.ready(NEW)
-
-
-def test_what_is_ready_is_not_made_again(ground: Ground) -> None:
-    ground.reuse(NEW, COPY)
-    before = ground.inode_of(NEW)
-    assert ground.reuse(NEW, COPY) == DONE[""]
-    assert ground.inode_of(NEW) == before
 
 
 def test_another_tree_is_read_and_never_linked(ground: Ground, tmp_path: Path) -> None:
@@ -217,37 +188,6 @@ def test_nothing_is_taken_when_the_time_is_up(ground: Ground) -> None:
         local.stage_local([NEW], {NEW.path: MOVE})
         assert local.reused() == Reused()
     assert not ground.staging.ready(NEW)
-
-
-def test_a_copy_ends_when_the_time_is_up(ground: Ground) -> None:
-    """A half-copied file is neither ready nor left."""
-    huge = OLD._replace(size=1 << 40, digest=bytes(32))
-    with ground.old.open("r+b") as sparse:
-        sparse.truncate(huge.size)
-    os.utime(ground.old, ns=(T0, T0))
-    deadline = Deadline.after(0.3)
-    with LocalContent(
-        ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False, deadline=deadline)
-    ) as local:
-        file = huge._replace(path=NEW.path)
-        local.stage_local([file], {file.path: COPY._replace(sure=False)})
-        assert local.reused() == Reused()
-    assert not ground.staging.ready(file)
-    assert [path for path in ground.staging.root.rglob("new") if path.is_file()] == []
-
-
-def test_holes_stay_holes(ground: Ground) -> None:
-    content = b"begins" + bytes(1 << 22) + b"ends"
-    with ground.old.open("wb") as sparse:
-        sparse.write(b"begins")
-        sparse.seek(len(content) - 4)
-        sparse.write(b"ends")
-    os.utime(ground.old, ns=(T0, T0))
-    file = NEW._replace(size=len(content), digest=blake3(content).digest())
-    assert ground.reuse(file, COPY).files == 1
-    staged = ready(ground.staging, file)
-    assert staged.read_bytes() == content
-    assert staged.stat().st_blocks * 512 < 1 << 20
 
 
 def test_what_a_cut_run_copied_is_taken_over(ground: Ground) -> None:
