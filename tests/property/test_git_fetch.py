@@ -1,6 +1,5 @@
 """Any input gives objects or an error of ours; packs of git give git's ids."""
 
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -11,45 +10,15 @@ from hypothesis import strategies as st
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
 from huai_native._native import Packs
-from huai_schema.errors import FormatError
 from tests.support.examples import examples
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
 from tests.support.packs import (
     PackObjects,
-    appended,
-    full_record,
-    on_name,
-    on_offset,
-    pack,
     read_index,
     resolve,
 )
-from tests.support.schema.damage import damaged
 from tests.support.schema.strategies import RANDOMS
-
-BYTES = st.binary(max_size=200)
-TEXT = b"a line of text\n" * 20
-
-
-@given(BYTES, BYTES)
-def test_any_delta_is_applied_or_refused(base: bytes, delta: bytes) -> None:
-    for candidate in (delta, bytes([len(base) & 0x7F, 40]) + delta):
-        with suppress(FormatError):
-            resolve(pack([full_record(base), on_name(object_id("blob", base), candidate)]))
-
-
-@given(RANDOMS, st.lists(BYTES, max_size=5), st.sampled_from([0, 100, 1 << 20]))
-def test_any_pack_is_resolved_or_refused(random: Random, records: list[bytes], room: int) -> None:
-    store = PackObjects()
-    base = store.blob(TEXT)
-    sound = [full_record(TEXT[:100]), on_name(base, appended(TEXT, b"x"))]
-    sound.append(on_offset(len(sound[1]), appended(TEXT + b"x", b"y")))
-    for candidate in (records, [damaged(record, random) for record in sound], [*sound, *records]):
-        with suppress(FormatError):
-            resolve(pack(candidate), store, room=room)
-    with suppress(FormatError):
-        resolve(damaged(pack(sound), random), store, room=room)
 
 
 def family(random: Random, size: int) -> list[bytes]:

@@ -13,9 +13,9 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
+from huai_schema.git.objects import decode_tree, encode_tree
 from huai_schema.limits import TOTAL_ENTRIES
-from huai_schema.paths import ROOT, RelPath, basename, rel_path
+from huai_schema.paths import RelPath
 from tests.support.schema.damage import damaged
 from tests.support.schema.lines import encode_directory, encode_leaf
 from tests.support.schema.memory import MemoryObjects
@@ -84,15 +84,6 @@ def test_damaged_leaves_are_canonical_or_refused(tree: Tree, random: Random) -> 
             assert again == UNKNOWN.sub(b"", attributes)
 
 
-@given(trees())
-def test_manifests_come_back(tree: Tree) -> None:
-    objects = MemoryObjects()
-    snapshot(tree, objects)
-    for kind, data in objects.objects.values():
-        if kind == "blob" and data.startswith(b"./\t"):
-            assert manifest_text(read_manifest(data)) == data
-
-
 @given(trees(), RANDOMS)
 def test_damaged_objects_are_canonical_or_refused(tree: Tree, random: Random) -> None:
     objects = MemoryObjects()
@@ -104,24 +95,6 @@ def test_damaged_objects_are_canonical_or_refused(tree: Tree, random: Random) ->
         decodes(lambda broken=broken: read_own_directory(HERE, broken))  # type: ignore[misc]
         if decodes(lambda broken=broken: read_manifest(broken)):  # type: ignore[misc]
             assert manifest_text(read_manifest(broken)) == broken
-
-
-@given(st.binary(), st.binary())
-def test_arbitrary_objects_are_read_or_refused(data: bytes, column: bytes) -> None:
-    decodes(lambda: read_manifest(data, column))
-    decodes(lambda: list(decode_tree(data)))
-    decodes(lambda: read_own_directory(ROOT, data))
-    decodes(lambda: Descriptor.decode(data))
-    decodes(lambda: rel_path(data))
-
-
-ITEM_NAMES = st.binary(min_size=1, max_size=5).filter(lambda raw: not set(raw) & {0, 0x2F})
-ITEMS = st.builds(TreeItem, ITEM_NAMES, st.binary(min_size=20, max_size=20), st.booleans())
-
-
-@given(st.lists(ITEMS, unique_by=lambda item: item.name))
-def test_git_trees_come_back(items: list[TreeItem]) -> None:
-    assert sorted(decode_tree(encode_tree(items))) == sorted(items)
 
 
 @given(
@@ -163,15 +136,3 @@ def test_damaged_messages_are_canonical_or_refused(info: CommitInfo, random: Ran
             trailers,
         )
         assert CommitInfo.decode(message).encode() == head + "\n\n" + "".join(known_lines)
-
-
-@given(st.text())
-def test_arbitrary_messages_are_read_or_refused(message: str) -> None:
-    assert not decodes(lambda: CommitInfo.decode(message))
-
-
-@given(trees())
-def test_every_entry_is_named_by_its_line(tree: Tree) -> None:
-    for entry in tree.values():
-        if not isinstance(entry, Directory):
-            assert encode_leaf(entry).startswith(escape(basename(entry.path)) + b"\t")

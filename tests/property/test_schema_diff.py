@@ -50,12 +50,6 @@ def test_replaying_a_diff_gives_the_new_tree(random: Random, size: int, steps: i
     assert_replays(old, changed_tree(random, old, steps))
 
 
-@examples(15)
-@given(RANDOMS, SIZES, SIZES)
-def test_trees_grow_and_shrink(random: Random, one: int, other: int) -> None:
-    assert_replays(random_tree(random, one), random_tree(random, other))
-
-
 @examples(25)
 @given(RANDOMS, SIZES)
 def test_equal_trees_read_nothing(random: Random, size: int) -> None:
@@ -96,26 +90,6 @@ def test_nothing_that_both_sides_have_is_read(random: Random, edits: int) -> Non
     assert len(differences) == edits
     assert shared
     assert not shared & set(old_objects.read_ids + new_objects.read_ids)
-
-
-@examples(20)
-@given(RANDOMS, SIZES)
-def test_a_renamed_tree_is_moved_not_read(random: Random, size: int) -> None:
-    objects = MemoryObjects()
-    inside = random_tree(random, size)
-    old = tree_of(directory(b"old"), *files(b"old", 200))
-    new = tree_of(directory(b"new"), *files(b"new", 200))
-    for path, entry in inside.items():
-        below = b"x/" + path if path else b"x"
-        for tree, top in ((old, b"old/"), (new, b"new/")):
-            at = file(top + below).path
-            link = getattr(entry, "link", None)
-            moved = entry._replace(path=at)
-            if link is not None:
-                moved = moved._replace(link=file(top + b"x/" + link).path)  # type: ignore[call-arg]
-            tree[at] = moved
-    differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
-    assert differences == [Moved(file(b"old").path, file(b"new").path)]
 
 
 PLACES = st.sampled_from([b"old", b"new", b"a/old", b"a/b/new", b"small"])

@@ -1,7 +1,7 @@
 import pytest
 
 from huai_schema.errors import FormatError
-from huai_schema.paths import ROOT, ancestors, basename, join, parent, path_order, rel_path, show
+from huai_schema.paths import ROOT, ancestors, basename, join, parent, rel_path, show
 
 
 def test_unsafe_paths_are_refused(subtests: pytest.Subtests) -> None:
@@ -38,11 +38,6 @@ def test_paths_come_apart_and_together() -> None:
     assert join(ROOT, b"c") == b"c"
     assert ancestors(path) == [b"a/b", b"a", ROOT]
     assert not ancestors(ROOT)
-
-
-def test_what_a_directory_holds_sorts_right_after_it() -> None:
-    paths = [b"b", b"a-b", b"a\x01", b"a/z", b"a"]
-    assert sorted(paths, key=path_order) == [b"a", b"a/z", b"a\x01", b"a-b", b"b"]
 
 
 def test_paths_are_shown_in_one_printable_line() -> None:

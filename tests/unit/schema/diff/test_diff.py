@@ -1,5 +1,3 @@
-from typing import TYPE_CHECKING
-
 import pytest
 
 from huai_native import _native
@@ -13,19 +11,9 @@ from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, files, replay, same, snapshot, tree_of
 
-if TYPE_CHECKING:
-    from huai_schema.entries import Entry
-
 
 def compare(old: Tree, new: Tree) -> list[Change | Moved]:
     differences = list(diff(snapshot(old), snapshot(new)))
-    assert same(replay(old, differences), new)
-    return differences
-
-
-def compare_shared(old: Tree, new: Tree) -> list[Change | Moved]:
-    objects = MemoryObjects()
-    differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
     assert same(replay(old, differences), new)
     return differences
 
@@ -55,35 +43,6 @@ def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:
     ).values()
     assert change == Change(old.path, old, new)
     assert change.attributes == {"type"}
-
-
-def test_a_directory_can_leave_one_that_becomes_small() -> None:
-    # The rest of `a` fits into its parent's manifest; its former content still counts as moved.
-    inside = files(b"a/b", 200)
-    apart: list[Entry] = [directory(b"a"), file(b"a/left"), directory(b"z")]
-    old = tree_of(*apart, directory(b"a/b"), *inside)
-    new = tree_of(*apart, directory(b"z/c"), *files(b"z/c", 200))
-    assert compare(old, new) == [Moved(RelPath(b"a/b"), RelPath(b"z/c"))]
-    assert compare(new, old) == [Moved(RelPath(b"z/c"), RelPath(b"a/b"))]
-
-
-def test_a_copied_directory_is_no_move() -> None:
-    old: list[Entry] = [directory(b"a"), *files(b"a", 150)]
-    new = tree_of(*old, directory(b"b"), *files(b"b", 150))
-    assert len(paths(compare_shared(tree_of(*old), new))) == 151
-
-
-def test_few_changes_in_a_flat_directory_read_few_pieces() -> None:
-    objects = MemoryObjects()
-    old = tree_of(*files(b"", 20_000))
-    new = dict(old)
-    changed = [RelPath(b"f%06d" % n) for n in (0, 7777, 19_999)]
-    for path in changed:
-        new[path] = file(path, 1, 1)
-    before, after = snapshot(old, objects), snapshot(new, objects)
-    assert paths(list(diff(before, after))) == set(changed)
-    # On each side: the root, its pieces in two levels, and three pieces twice.
-    assert len(objects.read_ids) <= 2 * (1 + 1 + 3 + 3 * 2)
 
 
 def test_what_was_found_is_handed_over_before_all_is_read() -> None:

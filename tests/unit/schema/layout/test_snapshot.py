@@ -10,7 +10,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.oracle import piece_key
-from tests.support.schema.trees import directory, file, files, snapshot, tree_of
+from tests.support.schema.trees import directory, file, snapshot, tree_of
 
 OWN = b"./\t0\n"
 
@@ -186,33 +186,6 @@ def test_a_bomb_of_empty_trees_is_no_bomb() -> None:
     assert len(forge.objects.read_ids) < 100
 
 
-def test_a_bomb_of_pieces_is_no_bomb() -> None:
-    forge = Forge()
-    tree = forge.tree({b"0" * 16: forge.blob(OWN)})
-    for _ in range(15):
-        tree = forge.tree({}, {b"%x" % digit: tree for digit in range(16)})
-    root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
-    forge.refused(root, "unknown piece|split without need")
-    assert len(forge.objects.read_ids) < 100
-
-
-def test_the_announced_total_is_just_enough() -> None:
-    tree = tree_of(directory(b"d"), *files(b"d", 200), *files(b"", 300), directory(b"e"))
-    read = snapshot(tree)
-    for limit in (len(tree), len(tree) - 1):
-        some = Snapshot(read.reader, read.tree, limit)
-        empty = snapshot(tree_of(), MemoryObjects())
-        reader = empty.reader
-        assert isinstance(reader, MemoryObjects)
-        if limit == len(tree):
-            assert len(list(some.entries())) == limit
-            assert len(list(diff(some, empty))) == limit - 1
-            assert len(list(diff(empty, some))) == limit - 1
-        else:
-            with pytest.raises(FormatError, match="more than"):
-                list(some.entries())
-
-
 def test_subdirectories_that_are_named_count_before_they_are_read() -> None:
     forge = Forge()
     child = forge.own(OWN)
@@ -252,19 +225,6 @@ def test_a_directory_of_long_pieces_is_no_way_around() -> None:
         list(diff(calm, Snapshot(forge.objects, forge.pieces(OWN, *texts), 10_000)))
     more = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(300))
     forge.refused(forge.own(more), "manifest of more than 16777216 bytes")
-
-
-def test_one_directory_under_many_names_ends_a_comparison() -> None:
-    # Each pair of directories is compared separately, and all are the same two objects.
-    forge = Forge()
-    names = [f"{number:02}" for number in range(50)]
-    old = forge.own(OWN)
-    new = forge.own(OWN + b"".join(b"%03d\t1\t0\n" % number for number in range(200)))
-    before = Snapshot(forge.objects, forge.own(OWN, **dict.fromkeys(names, old)), 51)
-    after = forge.own(OWN, **dict.fromkeys(names, new))
-    with pytest.raises(FormatError, match="more than 1000 entries"):
-        list(diff(before, Snapshot(forge.objects, after, 1000)))
-    assert len(list(diff(before, Snapshot(forge.objects, after, 51 + 50 * 200)))) == 50 * 200
 
 
 def test_a_deep_path_is_looked_up_from_where_the_last_one_was() -> None:
