@@ -10,9 +10,7 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.pending import DelayPolicy, delay_deletions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
-from huai_client.state.state import StateError
 from huai_client.sync.follow import Following
-from huai_program.durations import seconds
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
 
@@ -27,14 +25,6 @@ def rules(now: int = 100, delay: int = 10, names: tuple[bytes, ...] = ()) -> Del
 
 def file(path: bytes, since: int = 0) -> DelayedDeletion:
     return DelayedDeletion(at(path), directory=False, since=since)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0", 0), ("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600)],
-)
-def test_a_span_of_time(text: str, expected: int) -> None:
-    assert seconds(text) == expected
 
 
 def test_without_delay_nothing_waits() -> None:
@@ -116,26 +106,6 @@ def test_the_record_comes_back(tmp_path: Path) -> None:
     assert not delayed_record.head(path).due(0, 100)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"",
-        b"huai-delayed 2 0 0\n",
-        b"huai-delayed 1 1 5\n",
-        b"huai-delayed 1 1 5\n5\tf\ta",
-        b"huai-delayed 1 1 5\n5\tx\ta\n",
-        b"huai-delayed 1 1 5\n5\tf\t../a\n",
-        b"huai-delayed 1 1 5\n5\tf\t/etc/passwd\n",
-        b"huai-delayed 1 1 5\n5\tf\t\\x41\n",
-    ],
-)
-def test_a_record_that_nobody_wrote(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "delayed"
-    path.write_bytes(text)
-    with pytest.raises(StateError, match="not a record of this program"):
-        delayed_record.load(path)
-
-
 def test_a_run_follows_as_long_as_it_gets_closer() -> None:
     following = Following(lambda _: None)
     assert all(following.has_moved_on(missing, lambda: True) for missing in range(100, 0, -1))
@@ -154,18 +124,3 @@ def test_a_next_commit_is_waited_for_only_if_there_was_one() -> None:
     assert pauses == [0.5, 0.5]
     assert not following.has_moved_on(1, lambda: False)
     assert sum(pauses) == 16.0
-
-
-def test_a_run_follows_for_five_minutes_after_its_first_plan_was_carried_out() -> None:
-    now = [0.0]
-    waits: list[float] = []
-    following = Following(lambda _: None, clock=lambda: now[0])
-
-    def newer() -> bool:
-        waits.append(now[0])
-        return True
-
-    for now[0], missing, goes_on in ((7200.0, 9, True), (7499.9, 8, True), (7500.0, 7, False)):
-        assert following.has_moved_on(missing, newer) is goes_on
-    assert waits == [7200.0, 7499.9]
-    assert following.plans == 3

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.exporting import ALL, HOST, Exporter
-from tests.support.mirror_files import tree_state
 
 
 @pytest.fixture
@@ -22,16 +21,6 @@ def settle(exporter: Exporter) -> None:
     exporter.upstream.commit()
     exporter.export()
     exporter.upstream.commit()
-
-
-def test_after_an_export_and_a_commit_neither_has_anything_new(exporter: Exporter) -> None:
-    settle(exporter)
-    before = tree_state(exporter.upstream.tree)
-    described = exporter.export()
-    assert not described.changed
-    assert described.serial == 1
-    assert not exporter.upstream.commit().changed
-    assert tree_state(exporter.upstream.tree) == before
 
 
 @pytest.mark.parametrize(

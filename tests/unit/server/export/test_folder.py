@@ -8,8 +8,7 @@ import pytest
 from huai_program.configuration import ConfigError
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.export.folder import ExportError, FolderError
-from huai_server.store.repository import NoCommitError
-from tests.support.exporting import HOST, Exporter
+from tests.support.exporting import Exporter
 from tests.support.mirror_files import time_list, tree_state
 
 LIST = "fullfiletimelist-m"
@@ -21,15 +20,6 @@ def exporter(short_path: Path) -> Exporter:
     exporter.upstream.write("d/file")
     exporter.upstream.commit()
     return exporter
-
-
-def test_without_a_commit_nothing_is_written(short_path: Path) -> None:
-    exporter = Exporter(short_path)
-    exporter.upstream.commit(allow_empty=True)
-    exporter.upstream.git("update-ref", "-d", "refs/heads/main")
-    with pytest.raises(NoCommitError):
-        exporter.outside()
-    assert list(exporter.out.iterdir()) == []
 
 
 def test_what_stands_there_already_is_not_touched(exporter: Exporter) -> None:
@@ -132,12 +122,6 @@ def test_a_directory_in_the_place_of_a_file_is_told(exporter: Exporter) -> None:
     assert not (exporter.out / ".~tmp~").exists()
 
 
-def test_a_folder_that_is_not_there_is_told(exporter: Exporter) -> None:
-    with pytest.raises(FolderError) as caught:
-        exporter.export(exporter.out / "none")
-    assert caught.value.exit_code == ExitCode.DESTINATION
-
-
 @pytest.mark.parametrize("folder", ["..", "a/../b", ".~tmp~", "x/./y", "a//b"])
 def test_a_folder_that_names_no_directory_of_the_tree_is_refused(
     exporter: Exporter, folder: str
@@ -145,13 +129,6 @@ def test_a_folder_that_names_no_directory_of_the_tree_is_refused(
     exporter.configure(folder=folder)
     with pytest.raises(ConfigError):
         exporter.export()
-
-
-def test_only_some_files(exporter: Exporter) -> None:
-    result = exporter.export(exporter.out, "trace", "arch")
-    assert {bytes(file.path).decode() for file in result.files} == {
-        *("lastupdate", "lastsync", f"project/trace/{HOST}", "project/trace/_traces")
-    }
 
 
 @pytest.mark.parametrize("name", ["huai-export.lastupdate", "huai-export.fullfiletimelist-m"])

@@ -120,14 +120,6 @@ def test_times_before_1970_and_far_ahead_have_their_year(exporter: Exporter) -> 
     assert lines[b"late"] == "Mar 14  2255"
 
 
-def test_a_size_beyond_what_a_double_holds_is_exact(exporter: Exporter) -> None:
-    exporter.upstream.configure(digest="off")
-    size = 2**43 + 1
-    os.truncate(exporter.upstream.write("huge"), size)
-    (line,) = ls_lr(exported(exporter))[b"."]
-    assert line.size == size
-
-
 def test_gzip_says_neither_when_nor_what(exporter: Exporter) -> None:
     exporter.upstream.write("f")
     exported(exporter)

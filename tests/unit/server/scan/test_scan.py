@@ -1,7 +1,6 @@
 """The scan of a tree: its lines, attributes, order and identities."""
 
 import os
-import stat
 import subprocess
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from huai_server.scan.types import (
     ScanError,
     ScanOptions,
 )
-from tests.support.scanned import IDENTITY, ScannedDirectory, scan
+from tests.support.scanned import ScannedDirectory, scan
 from tests.support.scanners import comparable, directories, leaves, scan_native, scan_python
 
 PLAIN = ScanOptions(owners=False)
@@ -51,30 +50,6 @@ def test_lines_omit_what_is_usual(tmp_path: Path) -> None:
     )
 
 
-def test_identities_are_what_lstat_says(tmp_path: Path) -> None:
-    file(tmp_path / "one", size=3)
-    (tmp_path / "s").symlink_to("one")
-    file(tmp_path / "two\n", size=5, mtime=-7)
-    (directory,) = directories(scan_native(tmp_path, PLAIN)).values()
-    records = list(IDENTITY.iter_unpack(directory.identities))
-    for name, record in zip(("one", "two\n"), records, strict=True):
-        device, inode, size, mtime, ctime, links, offset, mode, user, group = record
-        status = (tmp_path / name).lstat()
-        assert (device, inode, size) == (status.st_dev, status.st_ino, status.st_size)
-        assert (mtime, ctime, links) == (status.st_mtime_ns, status.st_ctime_ns, 1)
-        assert (user, group, mode) == (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode))
-        assert directory.listing.leaves[offset:].startswith(name[:3].encode())
-    assert not directory.hardlinks
-
-
-def test_hardlinks_are_noticed(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        (tmp_path / name).mkdir()
-    os.link(file(tmp_path / "a/f"), tmp_path / "b/f")
-    items = directories(scan_native(tmp_path, PLAIN))
-    assert [items[path].hardlinks for path in (b"", b"a", b"b", b"c")] == [False, True, True, False]
-
-
 def test_owners_by_name_or_number(tmp_path: Path) -> None:
     path = file(tmp_path / "f")
     if os.geteuid() == 0:
@@ -86,18 +61,6 @@ def test_owners_by_name_or_number(tmp_path: Path) -> None:
     assert leaf.owner == (b"#" + uid if user == b"UNKNOWN" else user)
     assert leaf.group == (b"#" + gid if group == b"UNKNOWN" else group)
     assert [(other.owner, other.group) for other in other_leaves] in ([], [(b"root", b"root")])
-
-
-def test_owners_can_be_left_to_root(tmp_path: Path) -> None:
-    os.chown(file(tmp_path / "f"), *((54_321, 54_322) if os.geteuid() == 0 else (-1, -1)))
-    assert listing(tmp_path).leaves == b"f\t0\t0\n"
-
-
-def test_the_root_may_be_a_symlink(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    file(tmp_path / "real/f")
-    (tmp_path / "link").symlink_to("real")
-    assert list(leaves(scan_native(tmp_path / "link", PLAIN))) == [b"f"]
 
 
 def test_times_that_do_not_fit(tmp_path: Path) -> None:

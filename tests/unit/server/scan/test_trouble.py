@@ -14,7 +14,7 @@ import pytest
 from huai_native._native import Scan
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath
-from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanError, ScanOptions
+from huai_server.scan.types import KEEPS_CHANGING, ScanError, ScanOptions
 from tests.support.processes import until
 from tests.support.scanned import Unreadable, scan
 from tests.support.scanners import (
@@ -48,29 +48,6 @@ def test_unreadable_directories_stand_in_their_place(open_path: Path) -> None:
     assert unreadable(items) == {b"b": DENIED}
     assert items[2] == Unreadable(RelPath(b"b"), DENIED)
     assert list(directories(items)) == [b"", b"a", b"c"]
-
-
-def test_what_cannot_be_looked_at_is_a_problem(open_path: Path) -> None:
-    (open_path / "d/below").mkdir(parents=True)
-    (open_path / "d/file").touch()
-    (open_path / "d/link").symlink_to("x")
-    (open_path / "d").chmod(0o444)
-    scan_native(open_path, ScanOptions())
-    items = as_nobody(lambda: scan_native(open_path, ScanOptions()))
-    (open_path / "d").chmod(0o755)
-    assert directories(items)[b"d"].problems == (
-        Problem(RelPath(b"d/file"), DENIED),
-        Problem(RelPath(b"d/link"), DENIED),
-    )
-    assert directories(items)[b"d"].listing.leaves == b""
-    assert unreadable(items) == {b"d/below": DENIED}
-
-
-def test_an_unreadable_root_is_an_error(open_path: Path) -> None:
-    (open_path / "root").mkdir(0)
-    with pytest.raises(AssertionError, match=f"ScanError.*{DENIED}"):
-        as_nobody(lambda: scan_native(open_path / "root", ScanOptions()))
-    (open_path / "root").chmod(0o755)
 
 
 def test_a_mount_point_is_an_empty_directory() -> None:
@@ -118,12 +95,6 @@ def test_the_longest_path_is_listed(short_path: Path) -> None:
     assert longest in items
     assert items[longest].skipped == 2
     assert items[longest].listing.leaves == b""
-
-
-def test_many_levels(short_path: Path) -> None:
-    paths = make_deep(short_path, [1] * 700)
-    items = directories(scan_native(short_path, ScanOptions()))
-    assert set(paths) <= set(items)
 
 
 @contextmanager

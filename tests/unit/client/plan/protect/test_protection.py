@@ -1,6 +1,5 @@
 """Protected paths, and how a comparison leaves them out."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from huai_client.diff.candidate import Candidate, Difference, DifferenceKind, TreeDiff
 from huai_client.filters import FilterError
-from huai_client.plan.protect import ProtectedContents, Protection, drop_protected, without_expected
+from huai_client.plan.protect import Protection, drop_protected, without_expected
 from huai_client.tree import View
 from tests.support.local_trees import at, directory, file, linked, symlink
 
@@ -51,11 +50,6 @@ def test_what_is_covered(subtests: pytest.Subtests) -> None:
 def test_a_pattern_that_is_none() -> None:
     with pytest.raises(FilterError):
         Protection([""])
-
-
-def test_nothing_protected_changes_nothing(view: View) -> None:
-    diff = TreeDiff([Candidate(at(b"a"), None, file(b"a"))], [], [at(b"b")])
-    assert drop_protected(diff, Protection([]), view) is diff
 
 
 def test_no_operation_on_what_is_protected(view: View) -> None:
@@ -136,24 +130,6 @@ def test_what_verify_finds(view: View, tmp_path: Path) -> None:
     unexpected = list(without_expected(differences, Protection(["*.local"]), view))
     assert unexpected == [differences[2], differences[3], *differences[6:]]
     assert list(without_expected(differences, Protection([]), view)) == differences
-
-
-def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
-    make_files(tmp_path, "a/b/c.local", "a/d/e", "f/g.local")
-    holding = ProtectedContents(view, Protection(["*.local"]))
-    assert holding.contains_protected(at(b"a"))
-    assert holding.contains_protected(at(b"a/b"))
-    assert not holding.contains_protected(at(b"a/d"))
-    (tmp_path / "a/d/later.local").touch()
-    assert not holding.contains_protected(at(b"a/d")), "walked twice"
-    assert holding.contains_protected(at(b"f"))
-    assert holding.contains_directly(at(b"a/b"))
-    assert not holding.contains_directly(at(b"a"))
-
-
-def test_what_cannot_be_looked_at_may_hold_anything(view: View, tmp_path: Path) -> None:
-    os.symlink("/", tmp_path / "link")
-    assert ProtectedContents(view, Protection(["*.local"])).contains_protected(at(b"link"))
 
 
 def test_where_a_directory_may_move() -> None:

@@ -46,11 +46,6 @@ def test_a_guard_that_raises_ends_the_work_before_its_error_is_seen() -> None:
     assert sleeper.cancelled
 
 
-def test_an_error_of_the_work_comes_through() -> None:
-    with pytest.raises(ValueError, match="guard"):
-        asyncio.run(race(_fail(), _nothing()))
-
-
 def test_cancelling_it_cancels_the_work() -> None:
     async def run() -> bool:
         sleeper = Sleeper()

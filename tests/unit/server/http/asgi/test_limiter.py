@@ -45,23 +45,6 @@ def test_waiting_has_an_end_and_gives_its_place_back() -> None:
     asyncio.run(run())
 
 
-def test_a_cancelled_waiter_takes_no_slot_along() -> None:
-    async def run() -> None:
-        limiter, go = Limiter(1, 1, 60), asyncio.Event()
-        holder = asyncio.ensure_future(_hold(limiter, go))
-        await asyncio.sleep(0)
-        waiter = asyncio.ensure_future(_hold(limiter, go))
-        await asyncio.sleep(0)
-        go.set()
-        await holder
-        waiter.cancel()
-        await asyncio.gather(waiter, return_exceptions=True)
-        async with asyncio.timeout(10):
-            await _hold(limiter, go)
-
-    asyncio.run(run())
-
-
 def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
     async def run() -> None:
         limiter, go = Limiter(4, 4, 60), asyncio.Event()
@@ -75,23 +58,6 @@ def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
         go.set()
         await asyncio.gather(*holders)
         assert limiter.waiting == 0
-
-    asyncio.run(run())
-
-
-def test_cancelled_in_the_moment_of_its_turn_a_waiter_gives_it_on() -> None:
-    async def run() -> None:
-        limiter, go, more = Limiter(1, 5, 60), asyncio.Event(), asyncio.Event()
-        holder = asyncio.ensure_future(_hold(limiter, go))
-        waiters = [asyncio.ensure_future(_hold(limiter, more)) for _ in range(2)]
-        await asyncio.sleep(0)
-        go.set()
-        await holder
-        waiters[0].cancel()  # it has its turn, and has not run since
-        more.set()
-        async with asyncio.timeout(10):
-            await waiters[1]
-            await _hold(limiter, more)
 
     asyncio.run(run())
 

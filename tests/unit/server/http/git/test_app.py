@@ -25,10 +25,6 @@ def test_the_protocol_header(subtests: pytest.Subtests) -> None:
             assert protocol_version([(b"host", b"x"), (b"git-protocol", value)]) == version
 
 
-def test_without_the_header() -> None:
-    assert protocol_version([(b"host", b"version=2")]) == 0
-
-
 def test_the_command_line_has_constants_and_the_repository_only(tmp_path: Path) -> None:
     git = Git(30)
     command = git.command(Call(tmp_path, 2, advert=False))
