@@ -184,23 +184,6 @@ def test_a_tick_may_end_the_comparison(short_path: Path) -> None:
         ends_with(over, short_path)
 
 
-def test_many_entries_are_compared_step_by_step(
-    short_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huai_client.diff.compare.STEP", 10)
-    limits: list[int] = []
-    expected = [file(b"%04d" % number) for number in range(100)]
-    for number in range(0, 100, 2):
-        write(short_path / f"{number:04d}", 9)
-    with View(short_path) as view:
-        selection = selection_of([*TOP, *expected])
-        diff = diff_whole(
-            view, [], selection, delete_extraneous=False, tick=lambda: limits.append(1)
-        )
-    assert list(by_path(diff)) == [each.path for each in expected]
-    assert len(limits) > 8
-
-
 def entry_by_entry(view: View, expected: Selection) -> TreeDiff:
     return diff_whole(view, [], expected, delete_extraneous=False)
 

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from huai_client.diff.compare import Extraneous, Match, Missing
-from huai_client.tree import StorageError, View
+from huai_client.tree import View
 from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry
 from huai_schema.paths import ROOT
@@ -59,17 +57,3 @@ def steps_in_unreadable_directories(folder: Path) -> None:
 
 def test_unreadable_directories_are_reported(short_path: Path) -> None:
     run_unprivileged(steps_in_unreadable_directories, short_path)
-
-
-def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = bytes([6]) + bytes(7) + (5).to_bytes(4, "little") + bytes(8)
-
-    class Failing:
-        def __init__(self, *_: object, **__: object) -> None: ...
-
-        def batch(self, *_: object) -> tuple[object, ...]:
-            return record, b"", None, (0, 0, 0), b"", True
-
-    monkeypatch.setattr("huai_native._native.TreeComparison", Failing)
-    with View(short_path) as view, pytest.raises(StorageError):
-        list(compared(view, NOTHING))

@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.huai_rsync.log import ITEMIZED, NAMED
 from huai_client.huai_rsync.parse import parse_arguments
-from huai_client.huai_rsync.request import FilterOption, Passthrough, RsyncRequest
+from huai_client.huai_rsync.request import Passthrough, RsyncRequest
 
 ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
 
@@ -23,42 +23,6 @@ def foreign(options: str, ends: str = ENDS) -> Passthrough:
     parsed = parse_arguments(shlex.split(f"{options} {ends}"))
     assert isinstance(parsed, Passthrough), parsed
     return parsed
-
-
-def test_tunasync() -> None:
-    parsed = call(
-        "-aHvh --no-o --no-g --stats --filter 'risk .~tmp~/' --exclude .~tmp~/ --delete "
-        "--delete-after --delay-updates --safe-links --timeout=120 -6"
-    )
-    assert str(parsed.source) == "rsync://mirror.example/tools"
-    assert parsed.dest == "/srv/copy/tools/"
-    assert (parsed.owner, parsed.group, parsed.owners) == (False, False, False)
-    assert parsed.delete
-    assert not parsed.delete_excluded
-    assert parsed.safe_links
-    assert parsed.timeout == 120
-    assert parsed.rsync_options == ("--ipv6",)
-    assert parsed.filters == (FilterOption("filter", "risk .~tmp~/"), ("exclude", ".~tmp~/"))
-    assert (parsed.style.verbosity, parsed.style.human, parsed.style.stats) == (1, 2, True)
-
-
-def test_ftpsync() -> None:
-    parsed = call(
-        "-prltvHSB8192 --timeout 3600 --stats --max-delete=40000 --delay-updates --delete "
-        "--delete-excluded --bwlimit=1m --chmod=D755,F644"
-    )
-    assert parsed.plain_modes
-    assert (parsed.max_delete, parsed.timeout, parsed.bwlimit) == ("40000", 3600, 1024)
-    assert parsed.delete_excluded
-    assert not parsed.owners
-
-
-def test_archive_means_what_it_stands_for() -> None:
-    parsed = call("-a")
-    assert parsed.owners
-    assert not parsed.delete
-    assert not call("-a --no-owner").owner
-    assert call("--no-owner -a").owner, "the later one counts"
 
 
 @pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0"])
@@ -117,13 +81,6 @@ def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> No
             assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
 
 
-def test_a_port_counts() -> None:
-    parsed = call("-a --port 8873", "mirror.example::tools /srv/x")
-    assert str(parsed.source) == "rsync://mirror.example:8873/tools"
-    # Which of two ports counts is rsync's business.
-    assert not foreign("-a --port 8873", ENDS).harmless
-
-
 def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None:
     for arguments in [
         "--version",
@@ -136,16 +93,6 @@ def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None
     ]:
         with subtests.test(arguments=arguments):
             assert foreign(arguments, "").harmless
-
-
-def test_a_dry_run() -> None:
-    parsed = call("-an --delete -vv -i")
-    assert parsed.dry_run
-    assert parsed.harmless
-    assert parsed.style.format == ITEMIZED
-    assert parsed.style.totals
-    assert parsed.style.names
-    assert not call("-aqv").style.names
 
 
 def test_what_is_told(subtests: pytest.Subtests) -> None:
@@ -173,29 +120,12 @@ def test_what_is_told(subtests: pytest.Subtests) -> None:
             assert parsed == (format_, deletions, totals, stats)
 
 
-def test_what_real_mirrors_say_beside_the_point() -> None:
-    parsed = call(
-        "-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n"
-    )
-    assert (parsed.style.log, parsed.style.log_format, parsed.style.names) == ("/log/x", "%n", True)
-    assert call("-a --log-file=/log/x").style.log_format == ITEMIZED
-    assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
-
-
 def test_a_remote_shell_leads_to_a_daemon_only() -> None:
     parsed = call("-a -e 'ssh -l me'", "h::m /srv/x")
     assert parsed.rsync_options == ("--rsh=ssh -l me",)
     assert "--rsh" in foreign("-a -e ssh").reason
     assert "--rsh" in foreign("-a -e ssh --port=1", "h::m /srv/x").reason
     assert foreign("-a -e ssh", "h:/m/ /srv/x").reason == "--rsh"
-
-
-def test_a_call_without_perms() -> None:
-    assert not call("-rlt").perms
-    assert call("-a").perms
-    assert not call("-a --no-p").perms
-    assert "--executability" in foreign("-rltE").reason
-    assert call("-aE").perms
 
 
 def test_the_end_of_options() -> None:

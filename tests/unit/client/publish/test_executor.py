@@ -10,8 +10,7 @@ from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report, StepCounts
-from huai_client.tree import PathError, Places, RowResult, Tree
-from huai_client.tree.tree import Removal
+from huai_client.tree import Places, Tree
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 from tests.support.local_trees import (
@@ -135,39 +134,6 @@ def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str
     if broken != "make":
         assert stat.S_IMODE((short_path / "new").stat().st_mode) == 0o555
         assert (short_path / "new/in").is_dir()
-
-
-def test_the_rest_of_the_stage_goes_on(short_path: Path) -> None:
-    (short_path / "b").mkdir()
-    stage = Stage("payload", [file(b"a"), file(b"b"), file(b"c")], symlinks=[symlink(b"s")])
-    report, _ = run(short_path, Plan([], [], [], [stage], [], []))
-    assert [problem.path for problem in report.problems] == [b"b"]
-    assert report.counts.published == 2
-    assert (short_path / "s").is_symlink()
-
-
-def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
-    class Stubborn(Tree):
-        def remove_entries(self, items: Sequence[Removal]) -> RowResult:
-            paths = [path for path, _ in items]
-            if b"gone/f" not in paths:
-                return super().remove_entries(items)
-            count = paths.index(at(b"gone/f"))
-            if count:
-                assert super().remove_entries(items[:count]) == (count, None)
-            return RowResult(count, PathError(paths[count], "immutable"))
-
-    build(short_path)
-    (short_path / "bye").touch()
-    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
-    with Stubborn(short_path) as tree:
-        report = execute(
-            Plan([], [], [], [], removals, []), tree, Staged(short_path), lambda *_: None
-        )
-    assert [problem.path for problem in report.problems] == [b"gone/f"]
-    assert report.extraneous == ()
-    assert (short_path / "gone/f").exists()
-    assert not (short_path / "bye").exists()
 
 
 def test_a_directory_cannot_move_into_itself(short_path: Path) -> None:

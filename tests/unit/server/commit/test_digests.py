@@ -3,19 +3,15 @@
 import errno
 import os
 import resource
-import shutil
-import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
-from huai_schema.entries import File
 from huai_server.commit.result import CommitResult
 from huai_server.state.errors import StorageError
-from tests.support.committing import SECONDS, Upstream
+from tests.support.committing import Upstream
 from tests.support.scanners import OPENAT2, without_call
 from tests.support.tampering import INDEXED, indexed_upstream, when_read
 
@@ -48,88 +44,6 @@ def test_content_changed_with_equal_size_and_time_is_found(upstream: Upstream) -
     assert result.counts.changed == 1
     assert result.hashed_files == 1
     assert upstream.file("d0/f0").digest == blake3(path.read_bytes()).digest()
-
-
-def hashed(upstream: Upstream) -> int:
-    """Return files that the next commit reads; nothing may be wrong with their digests."""
-    result = upstream.commit()
-    for path, entry in upstream.entries().items():
-        if isinstance(entry, File):
-            content = (upstream.tree / os.fsdecode(path)).read_bytes()
-            assert entry.digest == blake3(content).digest(), path
-    return result.hashed_files
-
-
-def everything(upstream: Upstream, change: Callable[[Path], None]) -> None:
-    for path in [path for path in upstream.tree.rglob("*") if path.is_file()]:
-        change(path)
-
-
-def moved(upstream: Upstream, folder: str) -> None:
-    """Put every file into a directory."""
-    (upstream.tree / folder).mkdir()
-    everything(upstream, lambda path: rename(path, upstream.tree / folder / path.name))
-
-
-def rename(old: Path, new: Path) -> None:
-    old.rename(new)
-
-
-def test_a_change_of_modes_or_owners_reads_nothing(upstream: Upstream) -> None:
-    upstream.commit()
-    everything(upstream, lambda path: path.chmod(0o600))
-    assert hashed(upstream) == 0
-    everything(upstream, lambda path: path.chmod(0o644))
-    assert hashed(upstream) == 0
-    if os.geteuid() == 0:
-        everything(upstream, lambda path: os.chown(path, 1, 1))
-        assert hashed(upstream) == 0
-
-
-def test_renaming_files_reads_nothing(upstream: Upstream) -> None:
-    upstream.commit()
-    everything(upstream, lambda path: rename(path, path.with_name(f"{path.name}.old")))
-    assert hashed(upstream) == 0
-    moved(upstream, "d2")
-    assert hashed(upstream) == 0
-
-
-def copy_by_links(upstream: Upstream, source: str, target: str) -> None:
-    command = ["cp", "-al", str(upstream.tree / source), str(upstream.tree / target)]
-    subprocess.run(command, check=True, timeout=SECONDS)
-
-
-def test_snapshots_by_hardlinks_read_nothing(upstream: Upstream) -> None:
-    """`cp -al`, and the rotation of rsnapshot: as many links as before, in other directories."""
-    upstream.commit()
-    copy_by_links(upstream, "d0", "d0.1")
-    assert hashed(upstream) == 0
-    copy_by_links(upstream, "d0.1", "d0.2")
-    assert hashed(upstream) == 0
-    for _ in range(3):
-        shutil.rmtree(upstream.tree / "d0.2")
-        (upstream.tree / "d0.1").rename(upstream.tree / "d0.2")
-        (upstream.tree / "d0").rename(upstream.tree / "d0.1")
-        copy_by_links(upstream, "d0.1", "d0")
-        assert hashed(upstream) == 0
-    shutil.rmtree(upstream.tree / "d0.1")
-    shutil.rmtree(upstream.tree / "d0.2")
-    assert hashed(upstream) == 0
-
-
-def test_a_number_of_an_inode_that_is_used_again_is_another_file(disk_path: Path) -> None:
-    """Lists of checksums have the same size, and reproducible builds the same time."""
-    upstream = Upstream(disk_path)
-    upstream.write("d0/first")
-    upstream.commit()
-    used_inodes = set()
-    for number in range(50):
-        path = upstream.write(f"d0/sum{number}", f"{number:064}", mtime=1_600_000_000)
-        inode = path.stat().st_ino
-        used_inodes.add(inode)
-        assert hashed(upstream) == 1
-        path.unlink()
-    assert len(used_inodes) < 50, "the file system of this folder uses no number again"
 
 
 @pytest.fixture

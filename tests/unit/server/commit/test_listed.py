@@ -1,6 +1,5 @@
 """Commits by lists: listed paths are read, and all others stay unchanged."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,16 +69,6 @@ def test_a_scan_reads_no_content_that_a_list_had_read(upstream: Upstream) -> Non
     assert upstream.commit().hashed_files == 0
 
 
-def test_many_lists_before_a_scan(upstream: Upstream) -> None:
-    for number in range(40):
-        names = [f"n{number}/{each}" for each in range(number * 7 % 130)]
-        for name in names:
-            upstream.write(name, name)
-        upstream.commit_listed(f"n{number}/**")
-    scanned = upstream.commit()
-    assert (scanned.changed, scanned.hashed_files) == (False, 0)
-
-
 def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
     """The engine passes its entries on in parts of 4,096."""
     for number in range(10_000):
@@ -93,28 +82,11 @@ def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
     assert not upstream.commit().changed
 
 
-def test_a_list_of_another_tree_commits_nothing(upstream: Upstream) -> None:
-    before = upstream.head
-    (upstream.tree / "a").touch()  # even the time of a directory stays
-    result = upstream.commit_listed("else/where", "a/nothing", "x")
-    assert (result.changed, upstream.head) == (False, before)
-    assert listed(result).unknown == 3
-    assert listed(result).first_unknown == (b"a/nothing", b"else/where", b"x")
-
-
 def test_what_was_never_there_is_named_and_skipped(upstream: Upstream) -> None:
     upstream.write("a/one", "1 and more")
     result = upstream.commit_listed("a/one", "a/nothing", "b/two/below", "b/two")
     assert result.changed
     assert listed(result).first_unknown == (b"a/nothing", b"b/two/below")
-
-
-def test_paths_out_of_the_module_are_refused(upstream: Upstream) -> None:
-    upstream.write("a/one", "1 and more")
-    result = upstream.commit_listed(f"{upstream.tree}/a/one", "../x", "/etc/passwd", "a/../b")
-    assert upstream.file("a/one").size == 10
-    assert listed(result).lists.refused == 3
-    assert all(each.outside for each in listed(result).lists.first_refused)
 
 
 def test_a_symlink_is_not_followed(upstream: Upstream) -> None:
@@ -134,13 +106,6 @@ def test_a_directory_means_itself(upstream: Upstream) -> None:
     assert "d/in" not in upstream.paths()
     upstream.commit_listed("d/**")
     assert "d/in" in upstream.paths()
-
-
-def test_an_empty_list_changes_nothing(upstream: Upstream) -> None:
-    upstream.write("c", "c")
-    result = upstream.commit_listed()
-    assert (result.changed, listed(result).lists.paths) == (False, 0)
-    assert "c" not in upstream.paths()
 
 
 def test_excluded_reserved_and_unfinished_names_are_left_out(upstream: Upstream) -> None:
@@ -204,24 +169,3 @@ def test_a_first_commit_looks_at_the_whole_tree(short_path: Path) -> None:
     upstream.write("g", "g")
     assert listed(upstream.commit_listed("f")).scanned
     assert upstream.paths() == {"f", "g"}
-
-
-def test_the_new_leader_of_a_group_that_no_list_names(upstream: Upstream) -> None:
-    upstream.write("g", "content")
-    for name in ("h", "i", "b/j"):
-        os.link(upstream.tree / "g", upstream.tree / name)
-    upstream.commit()
-    (upstream.tree / "g").unlink()
-    upstream.commit_listed("g")
-    assert upstream.links() == {"i": "h", "b/j": "h"}
-    (upstream.tree / "h").unlink()
-    (upstream.tree / "h").mkdir()
-    upstream.commit_listed("h")
-    assert upstream.links() == {"b/j": "i"}
-    os.link(upstream.tree / "i", upstream.tree / "a" / "k")
-    upstream.commit_listed("a/k", "i")
-    assert upstream.links() == {"b/j": "i", "a/k": "i"}
-    (upstream.tree / "i").unlink()
-    upstream.commit_listed("i")
-    assert upstream.links() == {"b/j": "a/k"}
-    assert not upstream.commit().changed
