@@ -151,21 +151,3 @@ def test_links_that_lead_out_of_a_folder_that_moves() -> None:
     old, new = tree(b"a"), tree(b"b")
     assert len(moved(old, new)) == 1
     prove(old, new, old)
-
-
-def test_groups_fall_apart_and_come_together() -> None:
-    def tree(*groups: str) -> Tree:
-        tree = tree_of(directory(b"d"))
-        for group in groups:
-            leader, *rest = (RelPath(name.encode()) for name in group.split())
-            tree[leader] = file(leader, 4, 8)
-            tree.update((name, file(name, 4, 8, link=leader)) for name in rest)
-        return tree
-
-    prove(
-        tree("a b c d/e"),
-        tree("a", "b c", "d/e"),
-        tree("b c d/e", "a d/f"),
-        tree("a c", "b", "d/e d/f"),
-        tree("a b c d/e d/f"),
-    )

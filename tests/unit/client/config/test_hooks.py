@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from huai_client.config import load as config
-from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.inspect.config_check import check_config
 from huai_program.configuration import ConfigError
 
@@ -25,18 +24,6 @@ def test_a_path_or_a_list_of_words(tmp_path: Path) -> None:
     assert hooks.command("on_change") == ("/bin/echo", "a b", "")
     assert hooks.command("after") == ()
     assert (hooks.timeout, hooks.failure) == ("90", "fail")
-
-
-def test_no_table_is_no_hooks(tmp_path: Path) -> None:
-    assert written(tmp_path, MODULE).hooks == written(tmp_path, TABLE).hooks == NO_HOOKS
-
-
-def test_what_add_writes_is_read_again(tmp_path: Path) -> None:
-    module = config.Module(
-        url="http://h:8440", dest="/srv/m", hooks=Hooks(after=("/bin/echo", "x"), failure="warn")
-    )
-    config.add_module(tmp_path, "m", module)
-    assert config.load(tmp_path).module("m") == module
 
 
 MISTAKES = {

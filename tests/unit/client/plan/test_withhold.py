@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order import PublishOrder
 from huai_client.plan.withhold import Withholding, withhold
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
-from tests.support.local_trees import at, directory, file, linked, symlink
+from tests.support.local_trees import at, file, linked, symlink
 from tests.support.orders import order_of
 
 
@@ -120,11 +118,6 @@ def test_volatile_files_wait_for_others_and_nothing_for_them() -> None:
     assert left(plan, b"a/f") == {b"b/f", b"b/lastsync"}
 
 
-def test_a_link_waits_for_its_leader_wherever_it_is() -> None:
-    plan = plan_of(linked(b"b/l", file(b"a/f")), linked(b"b/m", file(b"c/f")), file(b"b/f"))
-    assert left(plan, b"a/f") == {b"b/m", b"b/f"}
-
-
 def test_what_is_moved_waits_with_all_that_depends_on_it() -> None:
     plan = plan_of(
         file(b"one/f"),
@@ -136,32 +129,6 @@ def test_what_is_moved_waits_with_all_that_depends_on_it() -> None:
     assert left(plan, b"one/f") == {b"old", b"z/l", b"new/other", b"new/d"}
     # In the directory that is moved away, that would be a deletion.
     assert left(plan, b"other") == {b"one/f", b"new/other"}
-
-
-def test_what_is_in_the_way_stays_until_its_successor_is_here() -> None:
-    clear = (Remove(at(b"d/x"), directory=False), Remove(at(b"d"), directory=True))
-    plan = plan_of(file(b"d"), file(b"e/f"), clear=clear)
-    assert left(plan, b"d") == {b"e/f"}
-    way = (Remove(at(b"d"), directory=False),)
-    plan = plan_of(file(b"d/f"), file(b"d/g"), file(b"e/f"), clear=way, make=(b"d",))
-    assert left(plan, b"d/f") == {b"e/f"}
-    assert left(plan, b"e/f") == {b"-d", b"d", b"d/f", b"d/g"}
-
-
-def test_a_directory_stays_while_anything_below_it_waits() -> None:
-    plan = plan_of(file(b"deb/new"), removals=(b"deb/dir/old", b"deb/dir"))
-    assert left(plan, b"deb/new") == set()
-
-
-@pytest.mark.parametrize("path", [b"nowhere", b"deb/pool/x"])
-def test_attributes_go_on(path: bytes) -> None:
-    stage = Stage(STAGES[0], attributes=[file(b"nowhere"), file(b"deb/y")])
-    withholding = Withholding(order())
-    withholding.fail(at(path))
-    part = withhold(Plan([], [], [], [stage], [], [directory(b"")]), withholding)
-    paths = {each.path for each in part.stages[0].attributes}
-    assert paths == {b"nowhere", b"deb/y"} - {path}
-    assert part.directories == [directory(b"")]
 
 
 def test_without_a_failure_the_plan_is_the_plan() -> None:

@@ -12,11 +12,6 @@ from huai_server.config.volatile import Volatile
 RULES = ("pointers /serial", "profile apt /debian")
 
 
-def test_rules_are_read(tmp_path: Path) -> None:
-    add_module(tmp_path, "m", Module("/m", publish=RULES))
-    assert load(tmp_path).module("m").publish == RULES
-
-
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [

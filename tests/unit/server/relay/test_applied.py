@@ -42,9 +42,3 @@ def test_a_record_that_cannot_be_read(downstream: Downstream, kind: str) -> None
 def test_a_module_that_was_never_synced(downstream: Downstream) -> None:
     with pytest.raises(NotWholeError, match="was never synced"):
         downstream.read()
-
-
-def test_what_cannot_be_read(downstream: Downstream) -> None:
-    downstream.record.mkdir()
-    with pytest.raises(AppliedStateError, match="Is a directory"):
-        downstream.read()

@@ -1,6 +1,5 @@
 """The execution of checks, and their totals."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from huai_client.inspect.doctor.finding import (
     skipped,
     warn,
 )
-from huai_program.disk_hints import DISK_HINTS
 from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode, FormatError
 
@@ -52,12 +50,6 @@ def test_what_goes_wrong_in_a_check_is_what_it_found(
     assert first.finding == ok("so far")
     assert (second.check, second.finding.result, second.finding.code) == ("raises", result, code)
     assert result is not Result.FAIL or second.finding.fix
-
-
-@pytest.mark.parametrize("code", DISK_HINTS)
-def test_the_hint_of_a_disk_follows_its_error(code: int) -> None:
-    _, second = run_checks([raising(OSError(code, os.strerror(code), "/x"))], None)
-    assert second.finding.fix == DISK_HINTS[code]
 
 
 def test_an_error_that_nobody_expected_is_not_hidden() -> None:
