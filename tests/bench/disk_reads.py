@@ -34,22 +34,18 @@ class Reads(NamedTuple):
         return Reads(self.operations - before.operations, self.size - before.size)
 
 
-class DiskReads:
-    """A group for one set of processes, as a context manager; `folder` is on the disk watched."""
+class ControlGroup:
+    """A group for one set of processes, as a context manager."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self._group = _BLKIO / f"huai-bench-{os.getpid()}-{name}"
-        self._disk = _disk(folder)
+    def __init__(self, controller: Path, name: str) -> None:
+        self._group = controller / f"huai-bench-{os.getpid()}-{name}"
 
     def __enter__(self) -> Self:
         """Make it, or raise `NotCountedError`."""
-        rule = self._group / "blkio.throttle.read_bps_device"
         try:
             self._group.mkdir()
-            rule.write_text(f"{self._disk} {_NEVER}\n")
         except OSError as error:
-            self.__exit__()
-            raise NotCountedError(f"{rule}: {error.strerror}") from error
+            raise NotCountedError(f"{self._group}: {error.strerror}") from error
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,6 +60,29 @@ class DiskReads:
             else:
                 return
 
+    def adopt(self, process: int) -> None:
+        """Count a process, and what it starts from now on."""
+        (self._group / "cgroup.procs").write_text(f"{process}\n")
+
+
+class DiskReads(ControlGroup):
+    """A group whose reads of a disk are counted; `folder` is on the disk watched."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        super().__init__(_BLKIO, name)
+        self._disk = _disk(folder)
+
+    def __enter__(self) -> Self:
+        """Make it, with a rule that never throttles."""
+        super().__enter__()
+        rule = self._group / "blkio.throttle.read_bps_device"
+        try:
+            rule.write_text(f"{self._disk} {_NEVER}\n")
+        except OSError as error:
+            self.__exit__()
+            raise NotCountedError(f"{rule}: {error.strerror}") from error
+        return self
+
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
         """Processes started inside belong to the group, and so do their children."""
@@ -73,10 +92,6 @@ class DiskReads:
             yield
         finally:
             (home / "cgroup.procs").write_text(f"{os.getpid()}\n")
-
-    def adopt(self, process: int) -> None:
-        """Count a process, and what it starts from now on."""
-        (self._group / "cgroup.procs").write_text(f"{process}\n")
 
     def now(self) -> Reads:
         """Return the reads so far."""

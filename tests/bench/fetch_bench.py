@@ -13,7 +13,7 @@ from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand
-from tests.bench.wire import Wire
+from tests.support.counting_proxy import counting
 
 _GOALS = {"plain": Goal(100, "< 100 B"), "digests": Goal(150, "< 150 B")}
 _TITLES = {"plain": "without digests", "digests": "with digests"}
@@ -52,21 +52,21 @@ def _fetched_bytes(stand: Stand, module: str) -> tuple[int, int]:
 
 def _huai(stand: Stand, module: str) -> int:
     repository = Repository(stand.folder / f"fetched-{module}")
-    with Wire(stand.port) as wire:
-        commit = repository.fetch(MetadataUrl.of(wire.url, module))
+    with counting(f"http://127.0.0.1:{stand.port}") as counted:
+        commit = repository.fetch(MetadataUrl.of(counted.url, module))
     repository.keep([commit.id])
-    return wire.sent_bytes + wire.received
+    return counted.sent + counted.received
 
 
 def _git(stand: Stand, module: str) -> int:
     folder = stand.folder / f"git-{module}"
     if not folder.exists():
         _run_git("init", "--quiet", "--bare", folder)
-    with Wire(stand.port) as wire:
-        url = MetadataUrl.of(wire.url, module).url
+    with counting(f"http://127.0.0.1:{stand.port}") as counted:
+        url = MetadataUrl.of(counted.url, module).url
         branch = "+refs/heads/main:refs/heads/main"
         _run_git("-C", folder, "fetch", "--quiet", "--depth", "1", url, branch)
-    return wire.sent_bytes + wire.received
+    return counted.sent + counted.received
 
 
 def _run_git(*arguments: str | Path) -> None:

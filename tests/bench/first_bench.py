@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tests.bench import trees
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program
-from tests.bench.spending import cpu, peak, spend, take_turns, wall
+from tests.bench.spending import compare_clients, spend, take_turns
 from tests.bench.stand import Stand
 
 _DIRECTORIES, _ENTRIES, _CROWD = 0.1, 0.27, 1 / 3
@@ -77,10 +77,7 @@ def _first(
         stand.rest,
     )
     ours, theirs, peer = samples["huai"], samples["rsync"], "rsync -aH"
-    title = f"first sync of {title}"
-    yield Figure(title, wall(ours), "s", peer, wall(theirs), goal)
-    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
-    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))
+    yield from compare_clients(f"first sync of {title}", ours, peer, theirs, goal)
 
 
 def _sync(stand: Stand, client: Program, module: str, content: str, dest: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tests.bench.figures import Figure, Goal
 from tests.bench.spending import cpu, spend, take_turns, wall
 from tests.bench.stand import Stand
-from tests.bench.wire import Wire
+from tests.support.counting_proxy import counting
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -35,10 +35,10 @@ def figures(stand: Stand) -> Iterator[Figure]:
 
 def _requests(stand: Stand) -> tuple[int, int]:
     """Requests and bytes either way of a sync that asks through a proxy that counts."""
-    with Wire(stand.port) as wire:
+    with counting(f"http://127.0.0.1:{stand.port}") as counted:
         root = stand.folder / "client-proxy"
         shutil.copytree(stand.client.root, root)
         config = root / "client.toml"
-        config.write_text(config.read_text().replace(f":{stand.port}", f":{wire.port}"))
+        config.write_text(config.read_text().replace(f"http://127.0.0.1:{stand.port}", counted.url))
         stand.client._replace(root=root).run("sync", "digests", "--quiet")
-    return wire.requests, wire.sent_bytes + wire.received
+    return len(counted.requests), counted.sent + counted.received

@@ -1,44 +1,18 @@
 """CPU time: of one process, or of some and all that they start (cpuacct, version 1, counts)."""
 
 import os
-import time
 from pathlib import Path
-from typing import Self
 
-from tests.bench.disk_reads import NotCountedError
+from tests.bench.disk_reads import ControlGroup
 
 _CPUACCT = Path("/sys/fs/cgroup/cpuacct")
-_TRIES = 50
-_PAUSE = 0.1
 
 
-class ProcessorTime:
+class ProcessorTime(ControlGroup):
     """A group for one set of processes, as a context manager."""
 
     def __init__(self, name: str) -> None:
-        self._group = _CPUACCT / f"huai-bench-{os.getpid()}-{name}"
-
-    def __enter__(self) -> Self:
-        """Make it, or raise `NotCountedError`."""
-        try:
-            self._group.mkdir()
-        except OSError as error:
-            raise NotCountedError(f"{self._group}: {error.strerror}") from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove it; its processes have to be gone, which the kernel may notice late."""
-        for _attempt in range(_TRIES):
-            try:
-                self._group.rmdir()
-            except OSError:
-                time.sleep(_PAUSE)
-            else:
-                return
-
-    def adopt(self, process: int) -> None:
-        """Count a process, and what it starts from now on."""
-        (self._group / "cgroup.procs").write_text(f"{process}\n")
+        super().__init__(_CPUACCT, name)
 
     def now(self) -> float:
         """Seconds so far."""

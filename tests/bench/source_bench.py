@@ -5,7 +5,7 @@ and with neither.  rsync copies from the last one.  First copies are made once.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from time import time
@@ -17,7 +17,7 @@ from huai_client.metadata.source.record import load_record, save_record
 from huai_client.state.paths import module_places
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program
-from tests.bench.spending import Spent, cpu, peak, spend, take_turns, wall
+from tests.bench.spending import Spent, compare_clients, cpu, peak, spend, take_turns, wall
 from tests.bench.stand import CHURN, Stand
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Upstream:
         self._add("stamped", "plain")  # it finds all files in place
         self._sync("stamped")
         for name in ("published", "plain"):
-            yield from _rows_of(f"first copy, {name}", samples[name], peer, samples[peer])
+            yield from compare_clients(f"first copy, {name}", samples[name], peer, samples[peer])
 
     def list_alone(self) -> Iterator[Figure]:
         """CPU time an entry and memory of listing the tree."""
@@ -140,7 +140,7 @@ class _Upstream:
         }
         samples = take_turns(contestants, self._stand.rounds, self._stand.rest)
         for name, peer in peers.items():
-            yield from _rows_of(f"nothing new, {name}", samples[name], peer, samples[peer])
+            yield from compare_clients(f"nothing new, {name}", samples[name], peer, samples[peer])
 
     def changes(self) -> Iterator[Figure]:
         """Whole syncs of a changed tree."""
@@ -160,7 +160,7 @@ class _Upstream:
                 samples[name].append(turn())
         for name in ("published", "plain"):
             title = f"{CHURN:.1%} changed, {name}, whole sync"
-            yield from _rows_of(title, samples[name], peer, samples[peer])
+            yield from compare_clients(title, samples[name], peer, samples[peer])
 
     def _add(self, name: str, folder: str) -> None:
         dest = self._stand.folder / folder
@@ -179,11 +179,3 @@ class _Upstream:
         record = load_record(folder, self._urls[name])
         assert record is not None
         save_record(folder, replace(record, listed=0.0))
-
-
-def _rows_of(
-    title: str, ours: Sequence[Spent], peer: str, theirs: Sequence[Spent]
-) -> Iterator[Figure]:
-    yield Figure(title, wall(ours), "s", peer, wall(theirs))
-    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
-    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))

@@ -11,8 +11,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from tests.bench.figures import Figure, Goal
 
 _SECONDS = 3600
 """No command of a benchmark takes longer; it is killed."""
@@ -112,3 +114,12 @@ def cpu(samples: Sequence[Spent]) -> float:
 def peak(samples: Sequence[Spent]) -> float:
     """The median of the memory."""
     return statistics.median(spent.peak for spent in samples)
+
+
+def compare_clients(
+    title: str, ours: Sequence[Spent], peer: str, theirs: Sequence[Spent], goal: Goal | None = None
+) -> Iterator[Figure]:
+    """Yield the time on the clock, the CPU time and the memory of a client and of its peer."""
+    yield Figure(title, wall(ours), "s", peer, wall(theirs), goal)
+    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
+    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from tests.support.listening import listening
+from tests.support.weak_network import pass_on
 
 _SECONDS = 30
 
@@ -22,8 +23,24 @@ class Counted:
     connections: int = 0
     agents: list[bytes] = field(default_factory=list)
     """The User-Agent of each request that has one."""
+    sent: int = 0
+    """Bytes that clients sent."""
     received: int = 0
     """Bytes that the upstream sent."""
+
+    def count_request(self, data: bytes) -> bytes:
+        """Count what a client sends; return it."""
+        self.sent += len(data)
+        lines = data.split(b"\r\n")
+        self.requests += [line for line in lines if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))]
+        headers = (line.partition(b": ") for line in lines)
+        self.agents += [value for name, _, value in headers if name.lower() == b"user-agent"]
+        return data
+
+    def count_answer(self, data: bytes) -> bytes:
+        """Count what the upstream sends; return it."""
+        self.received += len(data)
+        return data
 
 
 @contextmanager
@@ -47,39 +64,8 @@ def counting(upstream: str) -> Iterator[Counted]:
 def _serve(client: socket.socket, target: tuple[str, int], counted: Counted) -> None:
     with client, socket.create_connection(target, timeout=_SECONDS) as server:
         client.settimeout(_SECONDS)
-        back = threading.Thread(target=_answers, args=(server, client, counted), daemon=True)
+        back = threading.Thread(target=pass_on, args=(server, client, counted.count_answer))
+        back.daemon = True
         back.start()
-        while data := _receive(client):
-            lines = data.split(b"\r\n")
-            counted.requests += [
-                line for line in lines if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))
-            ]
-            headers = (line.partition(b": ") for line in lines)
-            counted.agents += [value for name, _, value in headers if name.lower() == b"user-agent"]
-            server.sendall(data)
-        _end(server)
+        pass_on(client, server, counted.count_request)
         back.join(_SECONDS)
-
-
-def _answers(server: socket.socket, client: socket.socket, counted: Counted) -> None:
-    while data := _receive(server):
-        counted.received += len(data)
-        try:
-            client.sendall(data)
-        except OSError:
-            return
-    _end(client)
-
-
-def _receive(connection: socket.socket) -> bytes:
-    try:
-        return connection.recv(1 << 16)
-    except OSError:
-        return b""
-
-
-def _end(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        return

@@ -105,7 +105,7 @@ def _relay(
             except OSError:
                 return  # the client did not like the certificate
         server = stack.enter_context(socket.create_connection(target, timeout=_SECONDS))
-        forward = threading.Thread(target=_pass_on, args=(client, server, edit))
+        forward = threading.Thread(target=pass_on, args=(client, server, edit))
         forward.start()
         with contextlib.suppress(OSError):
             _answers(server, client, weakness, over)
@@ -132,9 +132,10 @@ def _answers(
         over.wait(_SECONDS)
 
 
-def _pass_on(
+def pass_on(
     source: socket.socket, target: socket.socket, edit: Callable[[bytes], bytes] = bytes
 ) -> None:
+    """Pass what one end sends on to the other one, as `edit` makes it."""
     with contextlib.suppress(OSError):
         while data := source.recv(65_536):
             target.sendall(edit(data))
@@ -155,9 +156,9 @@ def tunnel() -> Iterator[tuple[str, list[bytes]]]:
             host, _, port = head.split()[1].decode().partition(":")
             with socket.create_connection((host, int(port)), timeout=_SECONDS) as server:
                 client.sendall(b"HTTP/1.1 200 Go\r\n\r\n")
-                back = threading.Thread(target=_pass_on, args=(server, client))
+                back = threading.Thread(target=pass_on, args=(server, client))
                 back.start()
-                _pass_on(client, server)
+                pass_on(client, server)
                 back.join(_SECONDS)
 
     with listening(connect) as port:

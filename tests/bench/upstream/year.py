@@ -28,7 +28,7 @@ from tests.bench.figures import Figure, show
 from tests.bench.programs import serving
 from tests.bench.stand import Stand, show_progress
 from tests.bench.upstream.update import Mirror
-from tests.bench.wire import Wire
+from tests.support.counting_proxy import Counted, counting
 
 _MODULE = "year"
 _CHURN = 0.001
@@ -113,7 +113,7 @@ def _weeks(stand: Stand) -> Iterator[Week]:
     began = time.monotonic()
     rounds = max(3, stand.rounds * _ROUND // _WEEKS)
     upstream = _Upstream(stand)
-    with serving(stand.server) as port, Wire(port) as wire:
+    with serving(stand.server) as port, counting(f"http://127.0.0.1:{port}") as wire:
         near, far = (_Follower(stand.folder / name, wire) for name in ("near", "far"))
         for number in range(_WEEKS):
             spent, nights = [], []
@@ -139,7 +139,7 @@ def _weeks(stand: Stand) -> Iterator[Week]:
                 return
 
 
-def _clone(folder: Path, wire: Wire) -> Fetched:
+def _clone(folder: Path, wire: Counted) -> Fetched:
     """A first fetch."""
     cost = _Follower(folder, wire).fetch()
     shutil.rmtree(folder)
@@ -199,7 +199,7 @@ class _Upstream:
 class _Follower:
     """A downstream's metadata."""
 
-    def __init__(self, folder: Path, wire: Wire) -> None:
+    def __init__(self, folder: Path, wire: Counted) -> None:
         self._folder = folder
         self._wire = wire
         self._url = MetadataUrl.of(wire.url, _MODULE)
