@@ -1,18 +1,18 @@
-"""Small downstream trees for tests: their contents, a stand-in for staging, a tiny planner."""
+"""Small downstream trees for tests: their contents, a stand-in for staging, their plans."""
 
 import hashlib
 import os
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from blake3 import blake3
 
-from huai_client.diff.candidate import Remove
-from huai_client.diff.compare import Extraneous, TreeComparison
-from huai_client.diff.table import CandidateTable
-from huai_client.plan.operations import Plan, Stage
+from huai_client.diff.candidates import diff_whole
+from huai_client.plan.operations import Plan
+from huai_client.plan.planner import make_plan, with_directories
 from huai_client.tree import Places, Tree
 from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -20,7 +20,6 @@ from huai_schema.paths import RelPath, tree_order
 from tests.support.comparing import selection_of
 
 T0 = 1_600_000_000_123_456_789
-OWNERLESS = {"mode", "mtime", "owner", "group"}
 
 
 def at(path: bytes) -> RelPath:
@@ -116,59 +115,11 @@ class ArrivedFiles(Staged):
 
 
 def plan_for(tree: Tree, wanted_entries: list[Entry]) -> Plan:
-    """Plan the way from `tree` to `wanted_entries` (in tree order), by a comparison."""
-    clear: list[Remove] = []
-    removals: list[Remove] = []
-    make: list[RelPath] = []
-    attributes: list[File | Symlink] = []
-    fetches: list[File] = []
-    stage = Stage("all", fetches, attributes=attributes)
-    retyped: list[bytes] = []
-    table = CandidateTable(tree.names)
-    comparison = TreeComparison(tree, selection_of(wanted_entries))
-    rest = [*comparison.put_into(table)]
-    for candidate in table:
-        assert candidate.expected is not None
-        if "type" in candidate.differing:
-            is_dir = isinstance(candidate.have, Directory)
-            clear.append(Remove(candidate.path, is_dir))
-            retyped += [candidate.path] if is_dir else []
-        if not candidate.differing or "type" in candidate.differing:
-            _create(candidate.expected, make, stage, fetches)
-        elif isinstance(candidate.expected, Directory):
-            continue
-        elif candidate.differing <= OWNERLESS and "mtime" not in candidate.differing:
-            attributes.append(candidate.expected)
-        else:
-            _create(candidate.expected, make, stage, fetches)
-    for finding in rest:
-        assert isinstance(finding, Extraneous)
-        under = any(finding.path.startswith(top + b"/") for top in retyped)
-        (clear if under else removals).append(Remove(finding.path, finding.directory))
-    leaders = {fetched.path for fetched in stage.fetches}
-    again = [e for e in wanted_entries if isinstance(e, File) and e.link in leaders]
-    stage.links.extend(e for e in again if e not in stage.links)
-    deepest = sorted(
-        (e for e in wanted_entries if isinstance(e, Directory)), key=_depth, reverse=True
-    )
-    clear.sort(key=_depth, reverse=True)
-    removals.sort(key=_depth, reverse=True)
-    return Plan(clear, make, [], [stage], removals, deepest)
-
-
-def _depth(item: Remove | Directory) -> int:
-    return item.path.count(b"/") + 1 if item.path else 0
-
-
-def _create(entry: Entry, make: list[RelPath], stage: Stage, fetches: list[File]) -> None:
-    if isinstance(entry, Directory):
-        make.append(entry.path)
-    elif isinstance(entry, Symlink):
-        stage.symlinks.append(entry)
-    elif entry.link is None:
-        fetches.append(entry)
-    else:
-        stage.links.append(entry)
+    """Plan the way from `tree` to `wanted_entries`, all in one stage."""
+    diff = diff_whole(tree, [], selection_of(wanted_entries), delete_extraneous=True)
+    plan = make_plan(diff.candidates, [], lambda planned: bytes(len(planned)))
+    directories = [entry for entry in wanted_entries if isinstance(entry, Directory)]
+    return replace(with_directories(plan, directories), stages=plan.stages[:1])
 
 
 def open_handles() -> int:
