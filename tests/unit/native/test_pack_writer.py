@@ -64,11 +64,6 @@ def test_many_objects_of_all_kinds(repository: Path, packs: Path) -> None:
     assert len(git(repository, "ls-tree", "main").splitlines()) == len(blobs)
 
 
-def test_nothing_written_is_no_pack(packs: Path) -> None:
-    assert open_writer(packs).finish() is None
-    assert list(packs.iterdir()) == []
-
-
 def test_each_object_is_written_once_and_known_ones_never(packs: Path) -> None:
     finished(packs, b"known")
     writer = open_writer(packs)
@@ -91,19 +86,6 @@ def test_a_damaged_index_is_told(packs: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     with pytest.raises(FormatError, match="a damaged pack index"):
         open_writer(packs)
-
-
-def test_the_number_of_threads_changes_no_byte(packs: Path) -> None:
-    blobs = [content(size) for size in (*SIZES, *range(3000, 3100))]
-    packed = set()
-    for threads in (1, 2, 5):
-        writer = open_writer(packs, threads)
-        for blob in blobs:
-            writer.write("blob", blob)
-        path = finish(packs, writer)
-        packed.add((path, path.read_bytes()))
-        path.unlink()
-    assert len(packed) == 1
 
 
 def test_an_aborted_one_leaves_nothing(packs: Path) -> None:

@@ -172,11 +172,3 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path.unlink()
     packs.forget()
     assert packs.find(NAME) is None
-
-
-def test_what_is_no_id(tmp_path: Path) -> None:
-    packs = opened(tmp_path)
-    with pytest.raises(ValueError, match="20 bytes"):
-        packs.find(b"short")
-    with pytest.raises(ValueError, match="20 bytes"):
-        b"short" in packs  # noqa: B015

@@ -182,18 +182,6 @@ def test_a_root_that_is_not_there(tmp_path: Path) -> None:
     assert caught.value.errno == errno.ENOENT
 
 
-def test_a_queue_that_is_too_short_is_noticed(top: Path) -> None:
-    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    watched = watch(top)
-    for number in range(most // 2 + 10):  # two events each: the kernel joins only equal ones
-        (top / "d" / str(number % 7)).touch()
-        (top / "d" / str(number % 7)).unlink()
-    count, lost, is_gone = watched.read()
-    assert lost
-    assert not is_gone
-    assert 0 < count <= most
-
-
 def test_what_is_given_back_is_taken_with_the_next(top: Path) -> None:
     watched = watch(top)
     watched.take()

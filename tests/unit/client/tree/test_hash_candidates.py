@@ -2,9 +2,7 @@
 
 import errno
 import os
-import signal
 import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,15 +15,12 @@ from huai_client.diff.renames import RenamedView
 from huai_client.diff.table import CandidateTable
 from huai_client.tree import Tree, View
 from huai_client.tree.errors import StorageError
-from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from tests.support.local_trees import at, content, file, open_handles
+from tests.support.local_trees import at, file, open_handles
 from tests.support.system_calls import supervise
 from tests.support.unprivileged import run_unprivileged
 
 DAMAGED = b"damaged"
-LARGE = (64 << 20) + 1
-"""The size of a file that several threads read in pieces."""
 ENDLESS = 1 << 40
 
 
@@ -77,33 +72,6 @@ def test_what_is_not_the_file_any_more(short_path: Path) -> None:
         digests = assert_same(view, *size, *damaged)
     assert open_handles() == before
     assert {path for path, digest in digests.items() if digest != DAMAGED} == size
-
-
-def test_contents_of_every_size(short_path: Path) -> None:
-    sizes = [0, 1, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, LARGE - 1, LARGE]
-    for size in sizes:
-        (short_path / f"{size}").write_bytes(b"content" * (size // 7 + 1))
-        os.truncate(short_path / f"{size}", size)
-        (short_path / f"sparse{size}").touch()
-        os.truncate(short_path / f"sparse{size}", size)
-    with View(short_path) as view:
-        paths = [b"%b%d" % (front, size) for size in sizes for front in (b"", b"sparse")]
-        digests = assert_same(view, *paths)
-    assert len({*digests.values()}) == len(digests) - 1  # nothing, twice
-    assert DAMAGED not in digests.values()
-
-
-def test_a_file_that_has_the_wanted_content(short_path: Path) -> None:
-    table = doubtful(*(b"%d/f" % number for number in range(500)))
-    for candidate in table:
-        assert isinstance(candidate.expected, File)
-        (short_path / os.fsdecode(candidate.path)).parent.mkdir()
-        (short_path / os.fsdecode(candidate.path)).write_bytes(
-            content(candidate.path, candidate.expected.size)
-        )
-    with View(short_path) as view:
-        hashed(view, table)
-    assert len([source for source in table.sources({10}) if source.right]) == len(table)
 
 
 def test_where_files_are_before_directories_are_renamed(short_path: Path) -> None:
@@ -168,15 +136,3 @@ def test_what_is_asked_now_and_then_ends_it_in_the_middle_of_a_file(short_path: 
     assert time.monotonic() - began < 5
     assert [candidate.digest for candidate in table] == [None]
     assert open_handles() == handles
-
-
-def test_so_does_a_signal(short_path: Path) -> None:
-    (short_path / "f").touch()
-    os.truncate(short_path / "f", ENDLESS)
-    table = doubtful(*[b"f"] * 3)
-    end = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
-    with View(short_path) as view:
-        end.start()
-        with pytest.raises(KeyboardInterrupt):
-            view.hash_candidates(table.engine, DAMAGED, nothing)
-    end.join()

@@ -132,15 +132,6 @@ def test_a_log_of_another_tree_by_absolute_paths(upstream: Upstream) -> None:
     assert len(lists.first_refused) == 20
 
 
-def test_a_list_of_thousands_that_were_never_there(upstream: Upstream) -> None:
-    upstream.write("pool/new.deb", "new")
-    result = commit(upstream, never(5000), b"pool/new.deb\n")
-    assert result.listed is not None
-    assert (result.changed, result.listed.unknown) == (True, 5000)
-    assert len(result.listed.first_unknown) == 20
-    assert "pool/new.deb" in upstream.paths()
-
-
 def test_a_list_that_names_far_more_than_there_is(upstream: Upstream) -> None:
     upstream.write("pool/new.deb", "new")
     result = commit(upstream, never(70_000))

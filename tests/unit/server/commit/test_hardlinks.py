@@ -104,22 +104,3 @@ def test_members_that_cannot_be_read_outlive_their_leader(upstream: Upstream) ->
     commit_without(upstream, "b")
     assert upstream.links() == {}
     assert upstream.file("b/y").digest == upstream.file("c/x").digest
-
-
-def test_members_that_cannot_be_read_and_a_leader_that_changed(upstream: Upstream) -> None:
-    three(upstream)
-    (upstream.tree / "a/x").chmod(0o600)
-    if os.geteuid() == 0:
-        os.chown(upstream.tree / "a/x", 65534, 65534)
-    before = upstream.file("b/x")
-    commit_without(upstream, "b")
-    assert upstream.links() == {"c/x": "a/x"}
-    assert upstream.file("b/x") == before._replace(link=None)
-
-
-def test_a_leader_that_cannot_be_read_leads_what_cannot_either(upstream: Upstream) -> None:
-    upstream.write("b/d/x", "content")
-    link(upstream, "b/d/x", "b/d/y", "c/x", "c/y")
-    upstream.commit()
-    commit_without(upstream, "b")
-    assert upstream.links() == {"b/d/y": "b/d/x", "c/y": "c/x"}

@@ -104,11 +104,6 @@ def test_rounds_and_batches_leave_nothing_out(
     assert (result.hashed_files, result.missing) == (11, 0)
 
 
-def test_no_time_reads_nothing(upstream: Upstream) -> None:
-    result = digest(upstream, ReadLimits(seconds=0))
-    assert (result.changed, result.hashed_files, result.missing) == (False, 0, 3)
-
-
 def test_what_changed_since_the_commit_is_not_committed(upstream: Upstream) -> None:
     upstream.write("a/new", "changed", mtime=4_000)
     (upstream.tree / "a/old").unlink()

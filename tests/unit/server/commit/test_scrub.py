@@ -161,11 +161,6 @@ def test_the_next_run_goes_on(upstream: Upstream, monkeypatch: pytest.MonkeyPatc
     assert [run(upstream, ReadLimits(0.3, 1)).files, run(upstream).files] == [1, 2]
 
 
-def test_no_time_reads_nothing(upstream: Upstream) -> None:
-    result = run(upstream, ReadLimits(seconds=0))
-    assert (result.files, result.exit_code) == (0, ExitCode.OK)
-
-
 def test_a_file_that_there_is_no_time_for_is_named(upstream: Upstream) -> None:
     with (upstream.tree / "0").open("wb") as file:
         file.truncate(1 << 20)
@@ -253,15 +248,6 @@ def test_much_damage_ends_the_run(upstream: Upstream, monkeypatch: pytest.Monkey
             run(upstream)
         assert refused.value.exit_code == ExitCode.DAMAGED
     assert len(read_record(upstream.places.scrub).damage) == 2
-
-
-def test_odd_names(upstream: Upstream) -> None:
-    name = b"\xff\n\t\\x"
-    (upstream.tree / os.fsdecode(name)).write_bytes(b"odd")
-    upstream.commit()
-    rot(upstream, os.fsdecode(name))
-    assert [each.path for each in run(upstream).record.damage] == [name]
-    assert [each.path for each in run(upstream).record.damage] == [name]
 
 
 def test_two_runs_do_not_meet(upstream: Upstream) -> None:

@@ -45,16 +45,6 @@ def test_an_unreadable_directory_stays_as_it_was(upstream: Upstream) -> None:
     assert "open/new" in upstream.paths()
 
 
-def test_a_directory_inside_of_a_small_one_stays_as_well(upstream: Upstream) -> None:
-    upstream.commit()
-    (upstream.tree / "locked/in").chmod(0)
-    (upstream.tree / "locked/f").unlink()
-    result = upstream.commit_as_nobody()
-    assert reasons_by_path(result) == {"locked/in": DENIED}
-    assert "locked/in/line" in upstream.paths()
-    assert "locked/f" not in upstream.paths()
-
-
 def test_nothing_else_changed_makes_no_commit_but_is_told(upstream: Upstream) -> None:
     head = upstream.commit().head
     (upstream.tree / "locked").chmod(0)

@@ -88,15 +88,6 @@ def test_paths_beyond_the_limit_are_skipped(short_path: Path) -> None:
     assert [each.skipped for each in items.values() if each.skipped] == [3]
 
 
-def test_the_longest_path_is_listed(short_path: Path) -> None:
-    *_, longest = make_deep(short_path, [255] * 15 + [253, 1])
-    assert len(longest) == PATH_BYTES
-    items = directories(scan_native(short_path, ScanOptions()))
-    assert longest in items
-    assert items[longest].skipped == 2
-    assert items[longest].listing.leaves == b""
-
-
 @contextmanager
 def meanwhile(work: Callable[[], None]) -> Iterator[None]:
     """Run `work` repeatedly in another process during the block."""

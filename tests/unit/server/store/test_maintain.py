@@ -105,19 +105,6 @@ def test_a_commit_removes_it_too(upstream: Upstream) -> None:
     upstream.prove_sound()
 
 
-def test_a_commit_of_what_was_there_before(upstream: Upstream) -> None:
-    """The objects are found in the replacement of their packs."""
-    upstream.write("d1/f1", "1", mtime=1_600_000_001)
-    was = upstream.commit().head.tree
-    upstream.write("d1/f1", "other", mtime=1_700_000_300)
-    upstream.commit()
-    run(upstream)
-    upstream.write("d1/f1", "1", mtime=1_600_000_001)
-    assert upstream.commit().head.tree == was
-    run(upstream, NOW + KEPT)
-    upstream.prove_sound()
-
-
 def test_a_pack_of_the_same_name_outlives_the_one_that_was_replaced(upstream: Upstream) -> None:
     """The name is a hash of the objects: a commit that makes the same pack again needs the file."""
     run(upstream)
