@@ -15,9 +15,6 @@ class SingleTree(Tree):
     def set_directory(self, directory: Directory) -> None:
         _done(self.settle_directories([directory]))
 
-    def remove_directory(self, path: RelPath) -> None:
-        _done(self.remove_entries([Remove(path, directory=True)]))
-
     def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
         _done(self.move_directories([(old, new)], [forward] if forward else []))
 
