@@ -274,12 +274,7 @@ SERVER = {
         ],
         [
             *(
-                b"\r\n",
-                b"HTTP/1.0",
-                b"HEAD ",
-                b"POST ",
-                b"CONNECT ",
-                b"Content-Length: ",
+                *(b"\r\n", b"HTTP/1.0", b"HEAD ", b"POST ", b"CONNECT ", b"Content-Length: "),
                 b"chunked",
             ),
             *(b"Transfer-Encoding: ", b"Git-Protocol: ", b"/git/m.git/", b"%2f", b"?", b"#", b"@"),

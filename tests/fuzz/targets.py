@@ -140,13 +140,7 @@ _RULES = (
     b"pointers *.[a-z]?\\*",
 )
 _FILTERS = (
-    b"- *.tmp",
-    b"+ /pool/**",
-    b"P /project/",
-    b"-! a/*/b",
-    b"R x",
-    b"hide [[:alpha:]]",
-    b"!",
+    *(b"- *.tmp", b"+ /pool/**", b"P /project/", b"-! a/*/b", b"R x", b"hide [[:alpha:]]", b"!"),
 )
 _COMMANDS = (
     (
@@ -201,11 +195,7 @@ _PARSERS = {
         _text(ContentUrl.parse),
         (HuaiError,),
         [
-            b"rsync://h:1/m/x",
-            b"h::m",
-            b"u@h:/m",
-            b"/m",
-            b"rsync://[::1]:8/m",
+            *(b"rsync://h:1/m/x", b"h::m", b"u@h:/m", b"/m", b"rsync://[::1]:8/m"),
             b"https://h:1/%20a/b",
         ],
     ),

@@ -21,21 +21,11 @@ from tests.support.examples import examples
 from tests.support.upstream import Downstream
 
 FORMS = (
-    "https://me:{}@host/",
-    "https://me@example.org:{}@host/",
-    "HTTP://me:{}@host:8440/m.git",
-    " https://me:{}@host/",
-    "https://me:12/{}@host/",
-    "https://{}@host/",
-    "https://host/?token={}",
-    "https://host:80/x?token={}",
-    "https://host/x#{}",
-    "rsync://me:{}@host/m",
-    "me@example.org:{}@host",
-    "me:{}@host/m",
-    "//me:{}@host/",
-    "http:/me:{}@host/",
-    "ssh://me:{}@host/m",
+    *("https://me:{}@host/", "https://me@example.org:{}@host/", "HTTP://me:{}@host:8440/m.git"),
+    *(" https://me:{}@host/", "https://me:12/{}@host/", "https://{}@host/"),
+    *("https://host/?token={}", "https://host:80/x?token={}", "https://host/x#{}"),
+    *("rsync://me:{}@host/m", "me@example.org:{}@host", "me:{}@host/m", "//me:{}@host/"),
+    *("http:/me:{}@host/", "ssh://me:{}@host/m"),
 )
 PASSWORDS = st.lists(st.sampled_from("@/?#:% \\[]&=.-"), max_size=4).map(
     lambda between: "".join(f"{each}SECRET" for each in ("", *between))

@@ -33,14 +33,7 @@ def test_equal_crates_give_the_equal_text() -> None:
 def test_what_only_tests_need_is_not_in_the_list() -> None:
     crates = {crate.name: crate for crate in read_crates()}
     assert {
-        ROOT,
-        "huai-format",
-        "huai-git",
-        "huai-sys",
-        "huai-tree",
-        "pyo3",
-        "rustix",
-        "zlib-rs",
+        *(ROOT, "huai-format", "huai-git", "huai-sys", "huai-tree", "pyo3", "rustix", "zlib-rs"),
     } <= crates.keys()
     assert crates.keys().isdisjoint({"proptest", "miniz_oxide"})
     assert crates["pyo3"].checksum == read_checksums()["pyo3", crates["pyo3"].version]

@@ -42,11 +42,8 @@ def reason(options: str, folder: Path, **settings: tuple[str, ...]) -> str:
 @pytest.mark.parametrize(
     "options",
     [
-        "--filter 'risk .~tmp~/' --exclude .~tmp~/",
-        "-f 'R .~tmp~' --exclude='- .~tmp~/'",
-        "--exclude-from=temporary",
-        "--filter='merge temporary'",
-        "--filter='. nothing'",
+        *("--filter 'risk .~tmp~/' --exclude .~tmp~/", "-f 'R .~tmp~' --exclude='- .~tmp~/'"),
+        *("--exclude-from=temporary", "--filter='merge temporary'", "--filter='. nothing'"),
     ],
 )
 def test_the_folder_of_delayed_updates_does_not_count(options: str, tmp_path: Path) -> None:

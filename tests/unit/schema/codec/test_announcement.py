@@ -36,13 +36,7 @@ def test_addresses(url: str) -> None:
 
 def test_no_addresses(subtests: pytest.Subtests) -> None:
     for url in [
-        "",
-        "ftp://h",
-        "/srv/x",
-        "http://",
-        "http://u:p@h/",
-        "http://h/ x",
-        "http://h\n",
+        *("", "ftp://h", "/srv/x", "http://", "http://u:p@h/", "http://h/ x", "http://h\n"),
         "http://h/\x9b",
     ]:
         with subtests.test(url=url):

@@ -50,11 +50,8 @@ def test_a_line_that_breaks_a_rule_is_refused_with_its_place(subtests: pytest.Su
 @pytest.mark.parametrize(
     "hostile",
     [
-        b"a" * (16 << 20),
-        b"a\t1\t1" + b"\ta" * (8 << 20) + b"\n",
-        b"\\" * (16 << 20),
-        b"a\t1\t1\n" + b"b\t1\t1\tu" + b"o" * (1 << 20) + b"\nc\t1\t1\n",
-        b"\t" * (16 << 20),
+        *(b"a" * (16 << 20), b"a\t1\t1" + b"\ta" * (8 << 20) + b"\n", b"\\" * (16 << 20)),
+        *(b"a\t1\t1\n" + b"b\t1\t1\tu" + b"o" * (1 << 20) + b"\nc\t1\t1\n", b"\t" * (16 << 20)),
     ],
 )
 def test_a_long_line_is_refused_before_it_is_parsed(hostile: bytes) -> None:

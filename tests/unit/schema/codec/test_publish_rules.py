@@ -41,26 +41,10 @@ def test_a_profile(path: str, expected: bytes) -> None:
 
 def test_what_is_no_rule(subtests: pytest.Subtests) -> None:
     for text in [
-        "",
-        "pointers",
-        "pointers ",
-        "Pointers /a",
-        "pointers /",
-        "pointers //a",
-        "pointers a//b",
-        "pointers /a/../b",
-        "pointers ./a",
-        "pointers a**",
-        "pointers /a/b**/c",
-        "pointers @",
-        "pointers a\tb",
-        "pointers a\nb",
-        "pointers " + "a" * 1024,
-        "profile apt",
-        "profile apt debian",
-        "profile Apt /debian",
-        "profile apt /a/../b",
-        "profile apt /a//b",
+        *("", "pointers", "pointers ", "Pointers /a", "pointers /", "pointers //a"),
+        *("pointers a//b", "pointers /a/../b", "pointers ./a", "pointers a**", "pointers /a/b**/c"),
+        *("pointers @", "pointers a\tb", "pointers a\nb", "pointers " + "a" * 1024, "profile apt"),
+        *("profile apt debian", "profile Apt /debian", "profile apt /a/../b", "profile apt /a//b"),
     ]:
         with subtests.test(text=text):
             with pytest.raises(FormatError):

@@ -181,13 +181,10 @@ def test_comments_and_order_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "modules = {}\n",
-        "modules = { old = { path = '/old' } }\n",
-        "[modules]\nold.path = '/old'\n",
-        "modules.old.path = '/old'\n",
+        *("modules = {}\n", "modules = { old = { path = '/old' } }\n"),
+        *("[modules]\nold.path = '/old'\n", "modules.old.path = '/old'\n"),
         "[modules.old]\npath = '/old'\n[listen]\nport = 1\n[modules.other]\npath = '/other'\n",
-        "[listen]\nport = 1",
-        "\n\n# only a comment",
+        *("[listen]\nport = 1", "\n\n# only a comment"),
     ],
 )
 def test_every_way_to_write_the_tables(tmp_path: Path, text: str) -> None:

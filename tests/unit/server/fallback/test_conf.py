@@ -70,27 +70,16 @@ def test_what_a_module_says_itself() -> None:
     )
     module = config[config.index("[m]") :].splitlines()
     assert module[3:] == [
-        "comment = The mirror",
-        "list = no",
-        "max connections = 3",
-        "auth users = a b",
-        "secrets file = /etc/secrets",
-        "hosts allow = 192.0.2.0/24",
-        "hosts deny = *",
-        "exclude = /private",
-        "log file = /var/log/m",
+        *("comment = The mirror", "list = no", "max connections = 3", "auth users = a b"),
+        *("secrets file = /etc/secrets", "hosts allow = 192.0.2.0/24", "hosts deny = *"),
+        *("exclude = /private", "log file = /var/log/m"),
     ]
 
 
 def test_what_more_lines_for_a_module_cannot_say(subtests: pytest.Subtests) -> None:
     for extra in [
-        "path = /",
-        "  P a t h=/",
-        "exclude = /x\npath = /",
-        "pa\\\nth = /",
-        "[other]\npath = /",
-        "&include /etc/other.conf",
-        "exclude = /x\\",
+        *("path = /", "  P a t h=/", "exclude = /x\npath = /", "pa\\\nth = /", "[other]\npath = /"),
+        *("&include /etc/other.conf", "exclude = /x\\"),
     ]:
         with subtests.test(extra=extra):
             with pytest.raises(ConfigError, match="is not allowed here"):

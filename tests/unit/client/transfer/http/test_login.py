@@ -46,12 +46,7 @@ def test_the_files_own_login_comes_first(file: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "Range: bytes=0-1",
-        "Host: other",
-        "accept-encoding: gzip",
-        "no colon",
-        "A B: c",
-        ": c",
+        *("Range: bytes=0-1", "Host: other", "accept-encoding: gzip", "no colon", "A B: c", ": c"),
         "X: \u00e4",
     ],
 )

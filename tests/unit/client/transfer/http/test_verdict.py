@@ -42,18 +42,9 @@ def test_the_rest_of_a_file() -> None:
 
 def test_a_piece_of_another_range_is_refused(subtests: pytest.Subtests) -> None:
     for content_range in [
-        "",
-        "bytes",
-        "bytes 0-99/1000",
-        "bytes 400-500/1000",
-        "bytes 399-499/1000",
-        "bytes 400-498/1000",
-        "bytes */1000",
-        "items 400-499/1000",
-        "bytes 400-499",
-        "bytes 400-499/1000, 0-1/1000",
-        "bytes +400-499/1000",
-        "bytes 400-499/" + "9" * 30,
+        *("", "bytes", "bytes 0-99/1000", "bytes 400-500/1000", "bytes 399-499/1000"),
+        *("bytes 400-498/1000", "bytes */1000", "items 400-499/1000", "bytes 400-499"),
+        *("bytes 400-499/1000, 0-1/1000", "bytes +400-499/1000", "bytes 400-499/" + "9" * 30),
     ]:
         with subtests.test(said=content_range):
             assert meaning(PIECE, 206, content_range=content_range) is Meaning.UNFIT
