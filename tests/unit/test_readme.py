@@ -46,7 +46,7 @@ def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
     assert codes == [(code.value, code.meaning) for code in ExitCode]
 
 
-def described(file: str, page: str, title: str = "Configuration") -> dict[str, object]:
+def described(file: str, page: str, title: str) -> dict[str, object]:
     """Return the defaults on a page about a configuration file, by `TABLE.KEY`."""
     text = section(title, page).split(f"{file}`")[1].split("\n\n`/")[0]
     settings: dict[str, object] = {}
@@ -75,54 +75,42 @@ def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
     return defaults
 
 
-def test_every_key_of_the_server_is_described_with_its_default() -> None:
-    tables: dict[str, type[msgspec.Struct]] = {
-        "listen": server.Listen,
-        "signing": server.Signing,
-        "modules.NAME": server.Module,
-    }
-    assert described("server.toml", SERVER) == real(tables)
+SETTINGS: tuple[tuple[str, str, str, dict[str, type[msgspec.Struct]]], ...] = (
+    (
+        *("server.toml", SERVER, "Configuration"),
+        {"listen": server.Listen, "signing": server.Signing, "modules.NAME": server.Module},
+    ),
+    (
+        *("client.toml", CLIENT, "Configuration"),
+        {"modules.NAME": client.Module, "watch": client.Watch, "status": client.StatusFiles},
+    ),
+    (
+        *("client.toml", HOOKS, "Configuration"),
+        {"modules.NAME.hooks": hook_table.Hooks, "modules.NAME.proofs.PROFILE": hook_table.Proof},
+    ),
+    (
+        *("server.toml", FALLBACK, "Configuration"),
+        {"fallback": server.Fallback, "modules.NAME.fallback": server.ModuleFallback},
+    ),
+    (
+        *("server.toml", UPDATES, "Exports with each commit"),
+        {"modules.NAME.export": server.ModuleExport},
+    ),
+    (
+        *("server.toml", MONITORING, "Notifications"),
+        {"notify": Notify, "mail": Mail, "web": Web},
+    ),
+    ("client.toml", MIRRORS, "Configuration", {"attest": client.Attest}),
+    (
+        *("server.toml", MIRRORS, "Configuration"),
+        {"mirrors": tables.MirrorSettings, "allowed_downstreams.NAME": tables.AllowedDownstream},
+    ),
+)
 
 
-def test_every_key_of_the_client_is_described_with_its_default() -> None:
-    assert described("client.toml", CLIENT) == real(
-        {"modules.NAME": client.Module, "watch": client.WatchSettings, "status": client.StatusFiles}
-    )
-
-
-def test_every_key_of_hooks_and_proofs_is_described_with_its_default() -> None:
-    assert described("client.toml", HOOKS) == real(
-        {
-            "modules.NAME.hooks": hook_table.Hooks,
-            "modules.NAME.proofs.PROFILE": hook_table.Proof,
-        }
-    )
-
-
-def test_every_key_of_the_fallback_is_described_with_its_default() -> None:
-    tables: dict[str, type[msgspec.Struct]] = {
-        "fallback": server.Fallback,
-        "modules.NAME.fallback": server.ModuleFallback,
-    }
-    assert described("server.toml", FALLBACK) == real(tables)
-
-
-def test_every_key_of_the_export_is_described_with_its_default() -> None:
-    tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.export": server.ModuleExport}
-    assert described("server.toml", UPDATES, "Exports with each commit") == real(tables)
-
-
-def test_every_key_of_the_notifications_is_described_with_its_default() -> None:
-    assert described("server.toml", MONITORING, "Notifications") == real(
-        {"notify": Notify, "mail": Mail, "web": Web}
-    )
-
-
-def test_every_key_of_mirrors_is_described_with_its_default() -> None:
-    assert described("client.toml", MIRRORS) == real({"attest": client.Attest})
-    assert described("server.toml", MIRRORS) == real(
-        {"mirrors": tables.MirrorSettings, "allowed_downstreams.NAME": tables.AllowedDownstream}
-    )
+def test_every_key_is_described_with_its_default() -> None:
+    for name, page, title, structs in SETTINGS:
+        assert described(name, page, title) == real(structs), structs
 
 
 def test_every_command_of_both_programs_is_in_the_index() -> None:

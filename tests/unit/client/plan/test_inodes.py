@@ -33,41 +33,21 @@ def parting(*candidates: Candidate, may_share: bool) -> list[bytes]:
 A, B = file(b"a"), file(b"b")
 
 
-def test_two_that_a_cut_run_left_with_one_inode() -> None:
-    assert parting(candidate(B), candidate(A), may_share=False) == [b"b"]
-
-
-def test_the_old_name_of_a_moved_file_still_goes() -> None:
-    assert parting(removed(A), candidate(B), may_share=False) == []
-
-
-def test_a_hardlink_group_stays_one() -> None:
+def test_names_that_part() -> None:
     group = [candidate(A, "mode"), candidate(linked(b"b", A), "mode")]
-    assert parting(*group, may_share=False) == []
-    assert parting(*group, may_share=True) == []
-
-
-def test_two_groups_with_one_inode() -> None:
-    group = [candidate(A, links=3), candidate(linked(b"b", A), links=3), candidate(file(b"c"))]
-    assert parting(*group, may_share=False) == [b"c"]
-
-
-def test_other_inodes_are_others() -> None:
-    assert parting(candidate(A), candidate(B, inode=2), may_share=False) == []
-
-
-def test_one_that_changes_leaves_the_others() -> None:
-    assert parting(candidate(A, "mode"), may_share=True) == [b"a"]
-    assert parting(candidate(A, "mode"), candidate(B), may_share=True) == [b"a"]
-
-
-def test_one_that_does_not_change_may_go_on_sharing() -> None:
-    assert parting(candidate(A), candidate(B), may_share=True) == []
-
-
-def test_one_whose_other_names_all_go_may_change() -> None:
-    assert parting(candidate(A, "mode"), removed(B), may_share=True) == []
-
-
-def test_one_that_is_alone_may_change() -> None:
-    assert parting(candidate(A, "mode", links=1), may_share=True) == []
+    three = [candidate(A, links=3), candidate(linked(b"b", A), links=3), candidate(file(b"c"))]
+    changes = candidate(A, "mode")
+    for what, candidates, may_share, parted in (
+        ("two that a cut run left", [candidate(B), candidate(A)], False, [b"b"]),
+        ("the old name of a moved file", [removed(A), candidate(B)], False, []),
+        ("a group of hardlinks", group, False, []),
+        ("a group of hardlinks", group, True, []),
+        ("two groups with one inode", three, False, [b"c"]),
+        ("two inodes", [candidate(A), candidate(B, inode=2)], False, []),
+        ("the one that changes", [changes], True, [b"a"]),
+        ("the one that changes", [changes, candidate(B)], True, [b"a"]),
+        ("none that changes", [candidate(A), candidate(B)], True, []),
+        ("one whose other names all go", [changes, removed(B)], True, []),
+        ("one that is alone", [candidate(A, "mode", links=1)], True, []),
+    ):
+        assert parting(*candidates, may_share=may_share) == parted, what
