@@ -66,12 +66,6 @@ def test_directories_come_back(directory: Directory) -> None:
     assert decode_directory(HERE, encode_directory(directory)) == directory
 
 
-@given(st.one_of(st.binary(), st.text("a\t0.>mugh1-\n\\x/").map(str.encode)))
-def test_arbitrary_leaves_are_canonical_or_refused(text: bytes) -> None:
-    if decodes(lambda: list(decode_leaves(HERE, text))):
-        assert respelled(text) == UNKNOWN.sub(b"", text)
-
-
 @given(trees(), RANDOMS)
 def test_damaged_leaves_are_canonical_or_refused(tree: Tree, random: Random) -> None:
     for listing in listings(tree.values()):
