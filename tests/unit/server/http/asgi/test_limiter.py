@@ -13,23 +13,6 @@ async def _hold(limiter: Limiter, go: asyncio.Event, address: str = "") -> None:
         await go.wait()
 
 
-def test_a_full_line_refuses_and_a_place_in_it_is_served() -> None:
-    async def run() -> None:
-        limiter, go = Limiter(1, 1, 60), asyncio.Event()
-        holders = [asyncio.ensure_future(_hold(limiter, go)) for _ in range(2)]
-        await asyncio.sleep(0)
-        assert limiter.waiting == 1
-        with pytest.raises(HttpError) as refused:
-            await _hold(limiter, go)
-        assert (refused.value.status, int(refused.value.headers["Retry-After"]) > 0) == (503, True)
-        go.set()
-        await asyncio.gather(*holders)
-        await _hold(limiter, go)
-        assert limiter.waiting == 0
-
-    asyncio.run(run())
-
-
 def test_waiting_has_an_end_and_gives_its_place_back() -> None:
     async def run() -> None:
         limiter, go = Limiter(1, 1, 0.01), asyncio.Event()
