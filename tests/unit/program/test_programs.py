@@ -80,6 +80,10 @@ def test_one_that_heeds_no_signal_is_killed(
     assert not is_running(int(pid.read_text()))
 
 
+def test_one_that_hangs_without_its_streams_is_ended() -> None:
+    assert "time-out" in shell("exec >&- 2>&-; sleep 1000", 1)[0]
+
+
 def test_one_that_closes_its_streams_is_waited_for(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     assert shell(f"exec >&- 2>&-; sleep 0.5; echo >{mark}") == ("", [])
@@ -99,6 +103,14 @@ def test_megabytes_are_read_and_not_passed_on() -> None:
     assert failure == "exit code 1: at the end"
     assert sum(map(len, lines)) < 70_000
     assert "bytes more" in lines[-1]
+
+
+def test_many_lines_are_read_and_not_passed_on() -> None:
+    failure, lines = shell("yes line | head -n 1000000")
+    assert failure == ""
+    assert 10_000 < len(lines) < 15_000
+    assert lines[0] == "line"
+    assert lines[-1].endswith("bytes more)")
 
 
 def test_no_control_character_gets_to_the_terminal() -> None:

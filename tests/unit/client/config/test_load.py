@@ -9,7 +9,8 @@ import pytest
 
 from huai_client.config.load import ClientConfig, Module, add_module, config_path, load
 from huai_client.inspect.config_check import check_config
-from huai_program.configuration import ConfigError
+from huai_program.configuration import ConfigError, UnknownModuleError
+from huai_schema.errors import ExitCode
 
 HTTP = "did you mean http://"
 
@@ -231,6 +232,25 @@ def test_a_name_that_cannot_be_one_is_not_written(tmp_path: Path) -> None:
             add_module(tmp_path, name, Module(url="http://h", dest="/srv/m"))
         assert caught.value.hint
     assert not config_path(tmp_path).exists()
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    add_module(tmp_path, "m", Module(url="http://h", dest="/a"))
+    before = config_path(tmp_path).read_bytes()
+    with pytest.raises(ConfigError, match="exists already"):
+        add_module(tmp_path, "m", Module(url="http://h", dest="/b"))
+    assert config_path(tmp_path).read_bytes() == before
+
+
+def test_an_unknown_module_is_told_its_neighbours(tmp_path: Path) -> None:
+    add_module(tmp_path, "centos", Module(url="http://h", dest="/srv/centos"))
+    with pytest.raises(UnknownModuleError) as caught:
+        load(tmp_path).module("cent0s")
+    assert "'centos'" in caught.value.hint
+    assert (caught.value.exit_code, ConfigError.exit_code) == (
+        ExitCode.UNKNOWN_MODULE,
+        ExitCode.CONFIG,
+    )
 
 
 def test_a_file_that_may_not_be_read_is_no_empty_one(tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 """The table of certificates: its values, and the hosts that they are for."""
 
+from pathlib import Path
+
 import pytest
 
 from huai_client.config.tls import (
     NO_TLS,
     SYSTEM_TLS,
+    Tls,
+    TlsError,
     TlsFiles,
     certificate_hint,
+    client_context,
     convert_tls,
 )
 from huai_program.configuration import ConfigError
@@ -40,6 +45,16 @@ def test_the_files_are_for_the_hosts_of_the_table_alone() -> None:
     strangers = ("https://b.example/", "https://a.example.evil/", "https://[", "")
     assert {tls.at(url) for url in strangers} == {NO_TLS}
     assert TlsFiles.of(None, urls) == SYSTEM_TLS
+
+
+@pytest.mark.parametrize("key", ["ca", "certificate"])
+def test_files_that_cannot_be_used_are_named(key: str, tmp_path: Path) -> None:
+    (file := tmp_path / "file").write_text("no certificate")
+    file.chmod(0o600)
+    for path in (file, tmp_path / "missing"):
+        listed = {"ca": str(path)} if key == "ca" else {key: str(path), "key": str(file)}
+        with pytest.raises(TlsError, match=str(path)):
+            client_context(Tls(**listed))
 
 
 def test_the_hint_follows_what_is_wrong_with_a_certificate(subtests: pytest.Subtests) -> None:

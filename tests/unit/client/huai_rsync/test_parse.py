@@ -25,6 +25,14 @@ def foreign(options: str, ends: str = ENDS) -> Passthrough:
     return parsed
 
 
+def test_archive_means_what_it_stands_for() -> None:
+    parsed = call("-a")
+    assert parsed.owners
+    assert not parsed.delete
+    assert not call("-a --no-owner").owner
+    assert call("--no-owner -a").owner, "the later one counts"
+
+
 @pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0"])
 def test_refused(option: str) -> None:
     parsed = foreign(f"-a {option}")
@@ -81,6 +89,13 @@ def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> No
             assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
 
 
+def test_a_port_counts() -> None:
+    parsed = call("-a --port 8873", "mirror.example::tools /srv/x")
+    assert str(parsed.source) == "rsync://mirror.example:8873/tools"
+    # Which of two ports counts is rsync's business.
+    assert not foreign("-a --port 8873", ENDS).harmless
+
+
 def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None:
     for arguments in [
         "--version",
@@ -93,6 +108,16 @@ def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None
     ]:
         with subtests.test(arguments=arguments):
             assert foreign(arguments, "").harmless
+
+
+def test_a_dry_run() -> None:
+    parsed = call("-an --delete -vv -i")
+    assert parsed.dry_run
+    assert parsed.harmless
+    assert parsed.style.format == ITEMIZED
+    assert parsed.style.totals
+    assert parsed.style.names
+    assert not call("-aqv").style.names
 
 
 def test_what_is_told(subtests: pytest.Subtests) -> None:
@@ -120,12 +145,29 @@ def test_what_is_told(subtests: pytest.Subtests) -> None:
             assert parsed == (format_, deletions, totals, stats)
 
 
+def test_what_real_mirrors_say_beside_the_point() -> None:
+    parsed = call(
+        "-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n"
+    )
+    assert (parsed.style.log, parsed.style.log_format, parsed.style.names) == ("/log/x", "%n", True)
+    assert call("-a --log-file=/log/x").style.log_format == ITEMIZED
+    assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
+
+
 def test_a_remote_shell_leads_to_a_daemon_only() -> None:
     parsed = call("-a -e 'ssh -l me'", "h::m /srv/x")
     assert parsed.rsync_options == ("--rsh=ssh -l me",)
     assert "--rsh" in foreign("-a -e ssh").reason
     assert "--rsh" in foreign("-a -e ssh --port=1", "h::m /srv/x").reason
     assert foreign("-a -e ssh", "h:/m/ /srv/x").reason == "--rsh"
+
+
+def test_a_call_without_perms() -> None:
+    assert not call("-rlt").perms
+    assert call("-a").perms
+    assert not call("-a --no-p").perms
+    assert "--executability" in foreign("-rltE").reason
+    assert call("-aE").perms
 
 
 def test_the_end_of_options() -> None:

@@ -124,3 +124,18 @@ def test_a_next_commit_is_waited_for_only_if_there_was_one() -> None:
     assert pauses == [0.5, 0.5]
     assert not following.has_moved_on(1, lambda: False)
     assert sum(pauses) == 16.0
+
+
+def test_a_run_follows_for_five_minutes_after_its_first_plan_was_carried_out() -> None:
+    now = [0.0]
+    waits: list[float] = []
+    following = Following(lambda _: None, clock=lambda: now[0])
+
+    def newer() -> bool:
+        waits.append(now[0])
+        return True
+
+    for now[0], missing, goes_on in ((7200.0, 9, True), (7499.9, 8, True), (7500.0, 7, False)):
+        assert following.has_moved_on(missing, newer) is goes_on
+    assert waits == [7200.0, 7499.9]
+    assert following.plans == 3

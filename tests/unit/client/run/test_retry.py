@@ -59,3 +59,11 @@ def test_what_does_not_pass_is_not_repeated(before: int) -> None:
     with pytest.raises(ValueError, match="lasting"):
         work.retry()
     assert len(work.pauses) == before
+
+
+@pytest.mark.parametrize("retry_after", [0.0, 20.0])
+def test_two_clients_do_not_come_back_together(retry_after: float) -> None:
+    works = [Work(_PassingError(retry_after)) for _ in range(5)]
+    for work in works:
+        work.retry()
+    assert len({work.pauses[0] for work in works}) > 1

@@ -111,6 +111,30 @@ def test_without_a_file_it_lasts_as_long_as_the_object(clock: Clock) -> None:
     assert not UpstreamHealth(None, clock).failed_lately(A)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[[]]",
+        "[1]",
+        '["abcde"]',
+        "[" * 100_000,
+        '[["a", 1, 2, "x", "r"]]',
+        '[["a", true, 2, 3, "r"]]',
+        '[["a", 1, 2, 3, null]]',
+        '[["a", 1, -1, 1700000000, "r"]]',
+        "\xff",
+    ],
+)
+def test_what_is_no_record_is_nothing(path: Path, clock: Clock, text: str) -> None:
+    path.write_text(text, encoding="latin-1")
+    health = UpstreamHealth(path, clock)
+    assert health.failing() == []
+    health.failed(A, "refused")
+    assert json.loads(path.read_text())[0][0] == A
+
+
 def test_a_folder_that_is_not_there_costs_the_memory_only(tmp_path: Path, clock: Clock) -> None:
     health = UpstreamHealth(tmp_path / "absent" / "upstreams.json", clock)
     health.failed(A, "refused")

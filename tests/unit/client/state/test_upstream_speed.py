@@ -75,6 +75,31 @@ def test_several_runs_write_one_record(path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[",
+        "{}",
+        "[[]]",
+        '["https://a.example"]',
+        '[["https://a.example", NaN, 5, 1700000000]]',
+        '[["https://a.example", 1, 1e999, 1700000000]]',
+        '[["https://a.example", 1, -5, 1700000000]]',
+        '[["https://a.example", 1, 5, 17000000000000000000000]]',
+        f'[["https://a.example", 1, {"9" * 400}, 1700000000]]',
+        '[["https://a.example", 1, 5, "x"]]',
+        "[[1, 1, 5, 1700000000]]",
+    ],
+)
+def test_what_is_no_record_is_none(path: Path, text: str) -> None:
+    path.write_text(text)
+    speed = UpstreamSpeed(path, Clock())
+    assert speed.of_service(A) is None
+    speed.observe(A, MIB, 1)
+    assert UpstreamSpeed(path, Clock()).of_service(A)
+
+
 def test_without_a_file_it_lasts_for_the_run() -> None:
     speed = UpstreamSpeed(None)
     speed.observe(A, MIB, 1)

@@ -3,6 +3,9 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from huai_client.state.state import StateError
 from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import read_account
 from tests.support.local_trees import at
@@ -137,6 +140,21 @@ def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
     assert [top.metadata.oldest for top in run_log.tops] == [0, 7]
 
 
+def test_a_part_that_goes_is_not_gone_on_with(tmp_path: Path) -> None:
+    with recorded(tmp_path / "r", b"a", b"a/b") as record:
+        with record.writing():
+            record.record_position(Unfinished(at(b"a/b"), 7, b"\0x\0", 0), content=True)
+            record.drop(at(b"a"))
+        assert record.unfinished(content=True) is None
+
+
+def test_nothing_half_is_written(tmp_path: Path) -> None:
+    with recorded(tmp_path / "r", b"a") as record:
+        with pytest.raises(StateError, match="UNIQUE"):
+            add(record, b"b", b"a")  # the second one is there already
+        assert due(record) == [b"a"]
+
+
 def test_the_filter(tmp_path: Path) -> None:
     with VerificationRecord(tmp_path / "r") as record, record.writing():
         assert not record.record_applied("1", "")
@@ -152,6 +170,15 @@ def test_a_hundred_bytes_or_so_a_part(tmp_path: Path) -> None:
     ):
         pass
     assert place.stat().st_size < 150 * 20000
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="missing"):
+        VerificationRecord(tmp_path / "missing" / "r")
+    with recorded(tmp_path / "r", b"a") as record:
+        (tmp_path / "r").write_bytes(b"garbage" * 1000)
+        with pytest.raises(StateError, match="not a database"):
+            finish(record, b"a", 1)
 
 
 def test_what_is_no_record_is_none_for_status(tmp_path: Path) -> None:

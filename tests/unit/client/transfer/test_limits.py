@@ -82,6 +82,23 @@ def test_patience_ends_only_while_no_stream_gets_anything() -> None:
     assert line.refused(0) is None
 
 
+def test_no_patience_at_all() -> None:
+    assert BusyBackoff(0.0, 1.0, Clock(0.0)).refused(0) is None
+
+
+def test_how_many_stand() -> None:
+    line = BusyBackoff(1.0, 1.0)
+    with line.counted_as_waiting(), line.counted_as_waiting():
+        assert line.waiting == 2
+    assert line.waiting == 0
+
+
+def test_no_limit_is_no_limit() -> None:
+    bandwidth = Bandwidth(0, 2)
+    with bandwidth.share(0, never) as first, bandwidth.share(0, never) as second:
+        assert (first, second) == (0, 0)
+
+
 def test_the_last_stream_gets_it_all_and_others_wait_for_their_part() -> None:
     bandwidth = Bandwidth(1000, 4)
     with bandwidth.share(0, never) as all_of_it:

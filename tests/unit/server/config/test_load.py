@@ -205,6 +205,13 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     assert load(tmp_path).module("m").path == "/a"
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "x.git", "a b", "\n", "x" * 129, "é"])
+def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError):
+        add_module(tmp_path, name, Module("/a"))
+    assert not config_path(tmp_path).exists()
+
+
 def test_a_path_that_toml_cannot_hold(tmp_path: Path) -> None:
     add_module(tmp_path, "m", Module("/a"))
     before = config_path(tmp_path).read_bytes()
@@ -223,6 +230,15 @@ def test_the_file_mode_is_kept_and_a_symlink_too(tmp_path: Path) -> None:
     assert config_path(tmp_path).is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert "/a" in real.read_text()
+
+
+def test_a_new_file_may_be_read_by_everybody(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        add_module(tmp_path, "m", Module("/a"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(config_path(tmp_path).stat().st_mode) == 0o644
 
 
 def test_additions_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
