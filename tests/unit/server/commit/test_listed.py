@@ -82,11 +82,28 @@ def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
     assert not upstream.commit().changed
 
 
+def test_a_list_of_another_tree_commits_nothing(upstream: Upstream) -> None:
+    before = upstream.head
+    (upstream.tree / "a").touch()  # even the time of a directory stays
+    result = upstream.commit_listed("else/where", "a/nothing", "x")
+    assert (result.changed, upstream.head) == (False, before)
+    assert listed(result).unknown == 3
+    assert listed(result).first_unknown == (b"a/nothing", b"else/where", b"x")
+
+
 def test_what_was_never_there_is_named_and_skipped(upstream: Upstream) -> None:
     upstream.write("a/one", "1 and more")
     result = upstream.commit_listed("a/one", "a/nothing", "b/two/below", "b/two")
     assert result.changed
     assert listed(result).first_unknown == (b"a/nothing", b"b/two/below")
+
+
+def test_paths_out_of_the_module_are_refused(upstream: Upstream) -> None:
+    upstream.write("a/one", "1 and more")
+    result = upstream.commit_listed(f"{upstream.tree}/a/one", "../x", "/etc/passwd", "a/../b")
+    assert upstream.file("a/one").size == 10
+    assert listed(result).lists.refused == 3
+    assert all(each.outside for each in listed(result).lists.first_refused)
 
 
 def test_a_symlink_is_not_followed(upstream: Upstream) -> None:
