@@ -33,3 +33,17 @@ def test_no_name_commands_a_terminal(subtests: pytest.Subtests) -> None:
             assert itemized(Stage("payload", fetches=[file])) == [b">f+++++++++ " + printed]
             link = Symlink(RelPath(b"l"), name, 0)
             assert itemized(Stage("payload", symlinks=[link])) == [b"cL+++++++++ l -> " + printed]
+
+
+def test_a_new_name_of_an_old_file_is_told_as_that() -> None:
+    """Cover a new name that sorts before the old one, and so is the first of its group."""
+    first, second = RelPath(b"aaa"), RelPath(b"old")
+    new, old = File(first, 5, 7), File(second, 5, 7)
+    stage = Stage("payload", fetches=[new], links=[old._replace(link=first)])
+    present = Candidate(second, old, old._replace(link=first), differing=frozenset({"link"}))
+    assert itemized(stage, Candidate(first, None, new), present) == [b"hf+++++++++ aaa => old"]
+    changed = present._replace(differing=frozenset({"link", "mtime"}))
+    assert itemized(stage, Candidate(first, None, new), changed) == [
+        b">f+++++++++ aaa",
+        b"hf..t...... old => aaa",
+    ]

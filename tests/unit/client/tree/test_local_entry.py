@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import View
-from huai_client.tree.owners import Owners
+from huai_client.tree.owners import Names, Owners
 from huai_client.tree.view import LocalEntry, stat_entry
-from tests.support.local_trees import at
+from huai_schema.entries import Directory, File, Symlink
+from tests.support.local_trees import T0, at
 
 
 def look(folder: Path, path: bytes) -> LocalEntry:
@@ -16,6 +17,29 @@ def look(folder: Path, path: bytes) -> LocalEntry:
         local = stat_entry(view, at(path))
     assert local is not None
     return local
+
+
+def test_a_file(short_path: Path) -> None:
+    (short_path / "f").write_bytes(b"abc")
+    (short_path / "f").chmod(0o4751)
+    os.utime(short_path / "f", ns=(1, T0))
+    if os.geteuid() == 0:
+        os.chown(short_path / "f", 54321, 0)
+        (short_path / "f").chmod(0o4751)
+    local = look(short_path, b"f")
+    owner, group = Names().user(local.uid), Names().group(local.gid)
+    assert local.entry == File(at(b"f"), 3, T0, 0o4751, owner, group)
+    assert owner == (b"#54321" if os.geteuid() == 0 else owner)
+
+
+def test_a_symlink_and_a_directory(short_path: Path) -> None:
+    (short_path / "l").symlink_to(b"\xff\n".decode("utf-8", "surrogateescape"))
+    (short_path / "d").mkdir(mode=0o700)
+    link, folder = look(short_path, b"l").entry, look(short_path, b"d").entry
+    assert isinstance(link, Symlink)
+    assert link.target == b"\xff\n"
+    assert isinstance(folder, Directory)
+    assert folder.mode == 0o700
 
 
 def test_special_files_have_no_entry(short_path: Path) -> None:
