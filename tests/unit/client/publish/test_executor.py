@@ -8,9 +8,11 @@ import pytest
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report, StepCounts
-from huai_client.tree import Places, Tree
+from huai_client.tree import PathError, Places, Row, Tree
+from huai_client.tree.tree import Removal
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 from tests.support.local_trees import (
@@ -21,6 +23,7 @@ from tests.support.local_trees import (
     linked,
     symlink,
 )
+from tests.support.orders import order_of
 
 WHOLE = Plan(
     clear=[Remove(at(b"way/in"), directory=False), Remove(at(b"way"), directory=True)],
@@ -134,6 +137,62 @@ def test_a_problem_stops_later_stages_and_removals(short_path: Path, broken: str
     if broken != "make":
         assert stat.S_IMODE((short_path / "new").stat().st_mode) == 0o555
         assert (short_path / "new/in").is_dir()
+
+
+def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
+    short_path: Path,
+) -> None:
+    build(short_path)
+    (short_path / "way/unknown").touch()
+    with Tree(short_path) as tree:
+        withholding = Withholding(order_of())
+        report = execute(WHOLE, tree, Staged(short_path), lambda *_: None, withholding)
+    ((path, reason),) = report.problems
+    assert path == b"way"
+    assert "way/unknown" in reason
+    assert "--adopt --delete-extraneous" in reason
+    assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "unknown"]
+    assert (short_path / "new/in/f").exists()
+    # `latest`, next to the failed path, waits, and may name all paths below.
+    assert not (short_path / "latest").is_symlink()
+    assert (short_path / "gone/f").exists()
+
+
+def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
+    class Stubborn(Tree):
+        def remove_entries(self, items: Sequence[Removal]) -> Row:
+            paths = [path for path, _ in items]
+            if b"gone/f" not in paths:
+                return super().remove_entries(items)
+            count = paths.index(at(b"gone/f"))
+            if count:
+                assert super().remove_entries(items[:count]) == (count, None)
+            return Row(count, PathError(paths[count], "immutable"))
+
+    build(short_path)
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    with Stubborn(short_path) as tree:
+        report = execute(
+            Plan([], [], [], [], removals, []), tree, Staged(short_path), lambda *_: None
+        )
+    assert [problem.path for problem in report.problems] == [b"gone/f"]
+    assert report.extraneous == ()
+    assert (short_path / "gone/f").exists()
+    assert not (short_path / "bye").exists()
+
+
+def test_extraneous_files_are_named_and_stop_nothing(short_path: Path) -> None:
+    build(short_path)
+    (short_path / "gone/unknown").touch()
+    (short_path / "bye").touch()
+    removals = [*WHOLE.removals, Remove(at(b"bye"), directory=False)]
+    report, _ = run(short_path, Plan([], [], [], [], removals, []))
+    assert report.extraneous == (b"gone",)
+    assert report.problems == ()
+    assert report.counts.removed == 2
+    assert (short_path / "gone/unknown").exists()
+    assert not (short_path / "bye").exists()
 
 
 def test_a_directory_cannot_move_into_itself(short_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Commits by lists: listed paths are read, and all others stay unchanged."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,3 +187,24 @@ def test_a_first_commit_looks_at_the_whole_tree(short_path: Path) -> None:
     upstream.write("g", "g")
     assert listed(upstream.commit_listed("f")).scanned
     assert upstream.paths() == {"f", "g"}
+
+
+def test_the_new_leader_of_a_group_that_no_list_names(upstream: Upstream) -> None:
+    upstream.write("g", "content")
+    for name in ("h", "i", "b/j"):
+        os.link(upstream.tree / "g", upstream.tree / name)
+    upstream.commit()
+    (upstream.tree / "g").unlink()
+    upstream.commit_listed("g")
+    assert upstream.links() == {"i": "h", "b/j": "h"}
+    (upstream.tree / "h").unlink()
+    (upstream.tree / "h").mkdir()
+    upstream.commit_listed("h")
+    assert upstream.links() == {"b/j": "i"}
+    os.link(upstream.tree / "i", upstream.tree / "a" / "k")
+    upstream.commit_listed("a/k", "i")
+    assert upstream.links() == {"b/j": "i", "a/k": "i"}
+    (upstream.tree / "i").unlink()
+    upstream.commit_listed("i")
+    assert upstream.links() == {"b/j": "a/k"}
+    assert not upstream.commit().changed
