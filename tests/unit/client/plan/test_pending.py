@@ -10,6 +10,7 @@ from huai_client.plan.operations import Plan
 from huai_client.plan.pending import DelayPolicy, delay_deletions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
+from huai_client.state.state import StateError
 from huai_client.sync.follow import Following
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
@@ -104,6 +105,26 @@ def test_the_record_comes_back(tmp_path: Path) -> None:
     assert not head.due(10, 12)
     delayed_record.save(path, [], now=5)
     assert not delayed_record.head(path).due(0, 100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"huai-delayed 2 0 0\n",
+        b"huai-delayed 1 1 5\n",
+        b"huai-delayed 1 1 5\n5\tf\ta",
+        b"huai-delayed 1 1 5\n5\tx\ta\n",
+        b"huai-delayed 1 1 5\n5\tf\t../a\n",
+        b"huai-delayed 1 1 5\n5\tf\t/etc/passwd\n",
+        b"huai-delayed 1 1 5\n5\tf\t\\x41\n",
+    ],
+)
+def test_a_record_that_nobody_wrote(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "delayed"
+    path.write_bytes(text)
+    with pytest.raises(StateError, match="not a record of this program"):
+        delayed_record.load(path)
 
 
 def test_a_run_follows_as_long_as_it_gets_closer() -> None:

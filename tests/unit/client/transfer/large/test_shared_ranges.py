@@ -17,6 +17,15 @@ def assign(ranges: SharedRanges, mirror: int, most: int = 4) -> AssignedRange:
     return assigned
 
 
+def test_a_mirror_has_only_so_many_at_a_time() -> None:
+    ranges = SharedRanges(SPANS, Clock())
+    first = assign(ranges, A, 2)
+    assign(ranges, A, 2)
+    assert ranges.assign(A, 2) is None
+    ranges.complete(first)
+    assert assign(ranges, A, 2).span == SPANS[2]
+
+
 def test_what_a_mirror_leaves_goes_to_others() -> None:
     ranges = SharedRanges(SPANS[:3], Clock())
     assign(ranges, A)
@@ -32,6 +41,14 @@ def test_of_a_wrong_range_what_is_wrong_is_asked_of_others() -> None:
     block = Span(1000, 2000)
     assert ranges.complete(assign(ranges, A), [block])
     assert assign(ranges, B).span == block
+
+
+def test_what_nobody_brings_is_left() -> None:
+    ranges = SharedRanges(SPANS, Clock())
+    ranges.complete(assign(ranges, A))
+    assign(ranges, A)
+    ranges.return_ranges(A)
+    assert ranges.left() == SPANS[1:]
 
 
 def test_a_range_that_is_overdue_is_taken_over() -> None:
@@ -78,6 +95,14 @@ def test_who_takes_over_and_fails_leaves_the_range_where_it_was() -> None:
     ranges.return_ranges(C)
     assert ranges.complete(slow)
     assert ranges.over
+
+
+def test_an_end_before_all_is_there() -> None:
+    ranges = SharedRanges(SPANS, Clock())
+    assign(ranges, A)
+    ranges.end()
+    assert ranges.over
+    assert ranges.assign(A, 4) is None
 
 
 def test_every_range_comes_whatever_mirrors_do() -> None:

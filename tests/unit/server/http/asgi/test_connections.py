@@ -16,6 +16,11 @@ def test_a_network_of_version_6_counts_as_one() -> None:
     assert COUNTED("192.0.2.1") != COUNTED("192.0.2.2")
 
 
+@pytest.mark.parametrize("host", ["", "unknown", "x" * 5000, "1.2.3.4.5", "\xff"])
+def test_anything_may_stand_in_a_header(host: str) -> None:
+    assert len(COUNTED(host)) <= 64
+
+
 @pytest.mark.parametrize("proxy", ["", "proxy.example", "10.0.0.0/33"])
 def test_what_is_no_address_is_refused(proxy: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|not.*IP"):
