@@ -55,7 +55,7 @@ def _huai(stand: Stand, module: str) -> int:
     with counting(f"http://127.0.0.1:{stand.port}") as counted:
         commit = repository.fetch(MetadataUrl.of(counted.url, module))
     repository.keep([commit.id])
-    return counted.sent + counted.received
+    return counted.sent_bytes + counted.received
 
 
 def _git(stand: Stand, module: str) -> int:
@@ -66,7 +66,7 @@ def _git(stand: Stand, module: str) -> int:
         url = MetadataUrl.of(counted.url, module).url
         branch = "+refs/heads/main:refs/heads/main"
         _run_git("-C", folder, "fetch", "--quiet", "--depth", "1", url, branch)
-    return counted.sent + counted.received
+    return counted.sent_bytes + counted.received
 
 
 def _run_git(*arguments: str | Path) -> None:

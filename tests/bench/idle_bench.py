@@ -41,4 +41,4 @@ def _requests(stand: Stand) -> tuple[int, int]:
         config = root / "client.toml"
         config.write_text(config.read_text().replace(f"http://127.0.0.1:{stand.port}", counted.url))
         stand.client._replace(root=root).run("sync", "digests", "--quiet")
-    return len(counted.requests), counted.sent + counted.received
+    return len(counted.requests), counted.sent_bytes + counted.received

@@ -100,8 +100,8 @@ def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) 
     st.tuples(described(), described())
     | st.tuples(described(digests=False), described(digests=False))
 )
-def test_the_difference_of_two_snapshots(both: tuple[Described, Described]) -> None:
-    have, want = both
+def test_the_difference_of_two_snapshots(pair: tuple[Described, Described]) -> None:
+    have, want = pair
     tree = have.tree
     plan = whole_plan(changed(have, want), [], want)
     tree.execute(plan, want.contents)

@@ -23,14 +23,14 @@ class Counted:
     connections: int = 0
     agents: list[bytes] = field(default_factory=list)
     """The User-Agent of each request that has one."""
-    sent: int = 0
+    sent_bytes: int = 0
     """Bytes that clients sent."""
     received: int = 0
     """Bytes that the upstream sent."""
 
     def count_request(self, data: bytes) -> bytes:
         """Count what a client sends; return it."""
-        self.sent += len(data)
+        self.sent_bytes += len(data)
         lines = data.split(b"\r\n")
         self.requests += [line for line in lines if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))]
         headers = (line.partition(b": ") for line in lines)

@@ -37,7 +37,7 @@ def test_names_that_part() -> None:
     group = [candidate(A, "mode"), candidate(linked(b"b", A), "mode")]
     three = [candidate(A, links=3), candidate(linked(b"b", A), links=3), candidate(file(b"c"))]
     changes = candidate(A, "mode")
-    for what, candidates, may_share, parted in (
+    for case, candidates, may_share, parted in (
         ("two that a cut run left", [candidate(B), candidate(A)], False, [b"b"]),
         ("the old name of a moved file", [removed(A), candidate(B)], False, []),
         ("a group of hardlinks", group, False, []),
@@ -50,4 +50,4 @@ def test_names_that_part() -> None:
         ("one whose other names all go", [changes, removed(B)], True, []),
         ("one that is alone", [candidate(A, "mode", links=1)], True, []),
     ):
-        assert parting(*candidates, may_share=may_share) == parted, what
+        assert parting(*candidates, may_share=may_share) == parted, case

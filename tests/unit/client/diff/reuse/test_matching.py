@@ -118,7 +118,7 @@ MOVED = renamed(b"new/f", PLAIN)
 def test_none_is_the_source() -> None:
     changed = removed(OLD)._replace(have=blind(OLD)._replace(mtime=T0 + 1))
     stayed = stays(PLAIN, PLAIN._replace(mode=0o600))
-    for what, fetches, candidates in (
+    for case, fetches, candidates in (
         ("changed locally", [NEW], [changed]),
         ("snapshots that disagree", [NEW], [removed(OLD, OLD, OLD._replace(digest=b"\1" * 32))]),
         ("another digest", [MOVED._replace(digest=b"\1" * 32)], [removed(file(b"old/f"))]),
@@ -129,7 +129,7 @@ def test_none_is_the_source() -> None:
         ("two that it was", [MOVED], [removed(PLAIN), removed(renamed(b"other/f", PLAIN))]),
         ("two that it became", [MOVED, renamed(b"other/f", PLAIN)], [removed(PLAIN)]),
     ):
-        assert find_sources(fetches, *candidates) == {}, what
+        assert find_sources(fetches, *candidates) == {}, case
 
 
 def test_a_file_that_is_in_no_snapshot() -> None:
