@@ -17,6 +17,7 @@ from tests.support.local_trees import (
     file,
     in_order,
     linked,
+    open_handles,
     plan_for,
     symlink,
 )
@@ -68,6 +69,17 @@ def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> N
         Difference(at(b"a/b/f"), Kind.DIFFERS, ("digest",)),
         Difference(at(b"a/leader"), Kind.DIFFERS, ("digest",)),
     ]
+
+
+def test_stopping_early_closes_every_file(tree: SingleTree) -> None:
+    (tree.dest / "c/0").chmod(0o600)
+    before = open_handles()
+    differences = verify(tree, WANTED, content=True)
+    next(differences)
+    differences.close()  # type: ignore[attr-defined]
+    tree.listing(at(b""))
+    # The tree keeps the directories that it opened: /, a, a/b, c.
+    assert open_handles() <= before + 4
 
 
 def steps_with_unreadable_paths(folder: Path) -> None:
