@@ -82,7 +82,11 @@ SETTINGS: tuple[tuple[str, str, str, dict[str, type[msgspec.Struct]]], ...] = (
     ),
     (
         *("client.toml", CLIENT, "Configuration"),
-        {"modules.NAME": client.Module, "watch": client.Watch, "status": client.StatusFiles},
+        {
+            "modules.NAME": client.Module,
+            "watch": client.WatchSettings,
+            "status": client.StatusFiles,
+        },
     ),
     (
         *("client.toml", HOOKS, "Configuration"),

@@ -11,7 +11,7 @@ from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report, StepCounts
-from huai_client.tree import PathError, Places, Row, Tree
+from huai_client.tree import PathError, Places, RowResult, Tree
 from huai_client.tree.tree import Removal
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -160,14 +160,14 @@ def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
 
 def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
     class Stubborn(Tree):
-        def remove_entries(self, items: Sequence[Removal]) -> Row:
+        def remove_entries(self, items: Sequence[Removal]) -> RowResult:
             paths = [path for path, _ in items]
             if b"gone/f" not in paths:
                 return super().remove_entries(items)
             count = paths.index(at(b"gone/f"))
             if count:
                 assert super().remove_entries(items[:count]) == (count, None)
-            return Row(count, PathError(paths[count], "immutable"))
+            return RowResult(count, PathError(paths[count], "immutable"))
 
     build(short_path)
     (short_path / "bye").touch()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Difference, Kind
+from huai_client.diff.candidate import Difference, DifferenceKind
 from huai_client.publish.executor import execute
 from huai_client.tree import View
 from huai_schema.entries import Entry, File
@@ -66,8 +66,8 @@ def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> N
         tree.set_attributes(entry)
     assert check(tree, content=False) == []
     assert check(tree) == [
-        Difference(at(b"a/b/f"), Kind.DIFFERS, ("digest",)),
-        Difference(at(b"a/leader"), Kind.DIFFERS, ("digest",)),
+        Difference(at(b"a/b/f"), DifferenceKind.DIFFERS, ("digest",)),
+        Difference(at(b"a/leader"), DifferenceKind.DIFFERS, ("digest",)),
     ]
 
 
@@ -90,9 +90,9 @@ def steps_with_unreadable_paths(folder: Path) -> None:
     with View(folder, owners=False) as view:
         differences = sorted(verify(view, WANTED, content=True))
     assert [(item.path, item.kind, item.attributes) for item in differences] == [
-        (b"a/b", Kind.DIFFERS, ("mode",)),
-        (b"a/b", Kind.UNREADABLE, ()),
-        (b"e", Kind.UNREADABLE, ()),
+        (b"a/b", DifferenceKind.DIFFERS, ("mode",)),
+        (b"a/b", DifferenceKind.UNREADABLE, ()),
+        (b"e", DifferenceKind.UNREADABLE, ()),
     ]
 
 
