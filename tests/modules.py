@@ -13,13 +13,13 @@ from pathlib import Path
 
 from native.cargo import NATIVE
 
-CRATES = ("git", "format", "plan", "export", "sys", "tree", "python")
+CRATES = ("git", "format", "plan", "export", "source", "sys", "tree", "python")
 
 Name = tuple[str, ...]
 """The path of a module below `crate`, which itself is ()."""
 
 _IGNORED = re.compile(
-    r"^#\[cfg\(test\)\]\n(?:pub\S* )?mod \w+ \{.*?^\}\n|//[^\n]*|pub\(in [^)]*\)",
+    r"^#\[cfg\(test\)\]\n(?:#\[[^]]*\]\n)?(?:pub\S* )?mod \w+ \{.*?^\}\n|//[^\n]*|pub\(in [^)]*\)",
     re.MULTILINE | re.DOTALL,
 )
 _USE = re.compile(r"\buse\s+([^;]+);")

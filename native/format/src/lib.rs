@@ -12,51 +12,21 @@
 
 pub mod limits;
 
+pub mod escape;
 pub mod path;
 pub mod shared;
 
-pub mod attributes;
-pub mod block_index;
-pub mod bundle;
-pub mod digests;
-pub mod entry;
-pub mod escape;
-mod fields;
-pub mod leader;
-pub mod line;
+pub mod entries;
 
-pub mod manifest;
+pub mod snapshots;
 
-pub mod objects;
-pub mod own_directory;
-pub mod piece;
-
-mod cut;
-pub mod layout;
-mod radix;
-pub mod totals;
-
-pub mod listing_hash;
-pub mod signature;
-
-pub mod entry_limit;
-pub mod level;
-pub mod snapshot;
-
-pub mod lookup;
-
-pub mod digested;
-pub mod found_digests;
-pub mod undigested;
-
-pub mod count;
-pub mod diff;
-pub mod forest;
-pub mod hardlink;
-mod likeness;
-pub mod listing_diff;
-pub mod moves;
-pub mod runs;
+pub mod write;
 
 pub mod amend;
-pub mod columns;
+
+pub mod diff;
+
+pub mod walks;
+
+pub mod content;
+pub mod proof;

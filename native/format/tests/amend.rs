@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use huai_format::amend::{Amended, Amendment, amend};
 use huai_format::path::{basename, parent};
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::Snapshot;
 use huai_git::error::Error;
 use huai_git::object::Kind;
 use huai_git::oid::Oid;

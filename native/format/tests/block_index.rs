@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use huai_format::block_index::{BYTES_OF_BLOCK, BlockHasher, BlockIndex, block_size};
+use huai_format::content::block_index::{BYTES_OF_BLOCK, BlockHasher, BlockIndex, block_size};
 
 fn index(content: &[u8]) -> BlockIndex {
     let size = content.len() as u64;

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use huai_format::entry::{Body, Entry};
-use huai_format::line::{Leaves, decode_directory, has_leaf};
+use huai_format::entries::{Body, Entry, Leaves, decode_directory, has_leaf};
 use huai_format::path::RelPath;
 use huai_git::error::Error;
 

@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use huai_format::entries::{Leaves, decode_directory, has_leaf};
 use huai_format::escape::{escape, unescape};
-use huai_format::line::{Leaves, decode_directory, has_leaf};
-use huai_format::manifest::Manifest;
-use huai_format::own_directory::OwnDirectory;
 use huai_format::path::{RelPath, path_order};
 use huai_format::shared::Shared;
+use huai_format::snapshots::{Manifest, OwnDirectory};
 use huai_git::cursor::Cursor;
 use huai_git::delta::Delta;
 use huai_git::deltify::deltify;

@@ -5,16 +5,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use huai_format::diff::Comparison;
-use huai_format::entry::Entry;
-use huai_format::entry_limit::EntryLimit;
-use huai_format::hardlink::check_hardlinks;
-use huai_format::level::Walk;
-use huai_format::listing_diff::Sink;
-use huai_format::objects::ObjectReader;
+use huai_format::diff::{Comparison, Sink};
+use huai_format::entries::Entry;
 use huai_format::path::RelPath;
-use huai_format::piece::piece_key;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{EntryLimit, ObjectReader, Snapshot, Walk, piece_key};
+use huai_format::walks::check_hardlinks;
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;

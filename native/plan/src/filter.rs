@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use huai_format::entry::{Body, Entry};
+use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
 
 use crate::pattern::Pattern;

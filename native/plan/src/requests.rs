@@ -3,9 +3,8 @@
 //! A sender examines each name that it gets, and reads a directory much faster than it examines the
 //! names in it.  So a directory is requested as a whole if all its files are, by the snapshot.
 
-use huai_format::lookup::Lookup;
-use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, parent};
+use huai_format::snapshots::{Lookup, ObjectReader};
 use huai_git::error::Result;
 
 /// The fewest files for which a directory is requested as a whole.

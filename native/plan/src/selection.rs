@@ -5,12 +5,9 @@
 
 use std::collections::VecDeque;
 
-use huai_format::entry::{Body, Entry};
-use huai_format::level::Walk;
-use huai_format::manifest::Listing;
-use huai_format::objects::ObjectReader;
+use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{Listing, ObjectReader, Snapshot, Walk};
 use huai_git::error::Result;
 
 use crate::filter::Selector;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use huai_export::change_list::Touched;
-use huai_format::entry::Digest;
-use huai_format::lookup::Lookup;
+use huai_format::entries::Digest;
 use huai_format::path::RelPath;
-use huai_format::totals::Totals;
+use huai_format::snapshots::Lookup;
+use huai_format::write::Totals;
 use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 use huai_tree::commit::{

@@ -1,6 +1,7 @@
 //! SSH keys and signatures.
 
-use huai_format::signature::{self, Ed25519Key, SEED_BYTES, Signer};
+use huai_format::proof::signature;
+use huai_format::proof::signature::{Ed25519Key, SEED_BYTES, Signer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! An entry of a list.
 
-use huai_format::entry::{DIRECTORY_MODE, FILE_MODE, SYMLINK_MODE};
+use huai_format::entries::{DIRECTORY_MODE, FILE_MODE, SYMLINK_MODE};
 use huai_format::limits::{SIZE_MAX, TARGET_BYTES};
 
 /// The type of an entry.

@@ -7,14 +7,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use huai_format::amend::{Amended, Amendment, amend};
-use huai_format::attributes::put_owners;
-use huai_format::entry::ROOT_OWNER;
-use huai_format::layout::{Layout, ListingText};
-use huai_format::leader::put_link;
-use huai_format::objects::{ObjectReader, ObjectWriter};
+use huai_format::entries::attributes::put_owners;
+use huai_format::entries::{ROOT_OWNER, put_link};
 use huai_format::path::{RelPath, basename, parent, path_order, show};
-use huai_format::snapshot::Snapshot;
-use huai_format::totals::Totals;
+use huai_format::snapshots::{ObjectReader, ObjectWriter, Snapshot};
+use huai_format::write::{Layout, ListingText, Totals};
 use huai_git::error::{Error, Result};
 use huai_git::oid::Oid;
 

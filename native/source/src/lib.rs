@@ -9,10 +9,11 @@
     clippy::cast_possible_truncation
 )]
 
-mod line;
+pub mod entry;
 pub mod spool;
 
-pub mod entry;
+mod line;
+
 pub mod entry_list;
 
 pub mod rsync;

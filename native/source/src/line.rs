@@ -1,6 +1,6 @@
 //! The entries that wait in a store, and the fields of their lines.
 
-use huai_format::attributes::{put_decimal, put_mode, put_time};
+use huai_format::entries::attributes::{put_decimal, put_mode, put_time};
 use huai_format::escape::put_escaped;
 use huai_git::cursor::Cursor;
 

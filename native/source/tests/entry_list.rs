@@ -8,10 +8,8 @@ mod model;
 use std::io::Cursor;
 
 use huai_format::amend::Amended;
-use huai_format::entry_limit::EntryLimit;
-use huai_format::hardlink::check_hardlinks;
-use huai_format::level::Walk;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{EntryLimit, Snapshot, Walk};
+use huai_format::walks::check_hardlinks;
 use huai_git::error::Result;
 use huai_git::oid::Oid;
 use huai_source::entry::{EntryType, ListEntry};

@@ -246,7 +246,7 @@ fn an_abbreviated_hardlink_hands_its_attributes_on() {
 /// A writer that keeps all objects.
 struct Blobs<'a>(&'a std::cell::RefCell<Vec<Vec<u8>>>);
 
-impl huai_format::objects::ObjectWriter for Blobs<'_> {
+impl huai_format::snapshots::ObjectWriter for Blobs<'_> {
     fn write(
         &mut self,
         kind: huai_git::object::Kind,

@@ -5,13 +5,11 @@
 
 use std::os::fd::AsFd;
 
-use huai_format::bundle::Head;
-use huai_format::entry::{Body, Entry};
+use huai_format::content::bundle::Head;
+use huai_format::entries::{Body, Entry, Leaves};
 use huai_format::limits::BUNDLED_BYTES;
-use huai_format::line::Leaves;
-use huai_format::lookup::Lookup;
-use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, parent, split};
+use huai_format::snapshots::{Lookup, ObjectReader};
 use huai_git::error as format;
 use huai_git::find::split_before;
 use huai_sys::attributes::time_of;

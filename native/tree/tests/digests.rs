@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use huai_format::entry::Digest;
+use huai_format::entries::Digest;
 use huai_sys::error::Errno;
 use huai_tree::digests::{DigestTable, Digests};
 use huai_tree::scan::directory::Directory;

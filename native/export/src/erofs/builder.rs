@@ -6,8 +6,7 @@
 
 use std::collections::HashMap;
 
-use huai_format::entry::{Body, Entry};
-use huai_format::line::{Leaves, decode_directory};
+use huai_format::entries::{Body, Entry, Leaves, decode_directory};
 use huai_format::path::{RelPath, basename, parent, show};
 use huai_git::error::{Error, Result};
 

@@ -6,10 +6,9 @@
 
 use std::io::Write;
 
-use huai_format::entry::{Body, Entry};
-use huai_format::line::{Leaves, decode_directory};
-use huai_format::manifest::Listing;
+use huai_format::entries::{Body, Entry, Leaves, decode_directory};
 use huai_format::path::{RelPath, basename};
+use huai_format::snapshots::Listing;
 use huai_git::error::Result;
 
 use super::{Exported, is_within, seconds};

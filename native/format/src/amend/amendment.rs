@@ -6,7 +6,7 @@ use huai_git::error::Result;
 use huai_git::oid::Oid;
 
 use super::leaves::names;
-use crate::totals::Totals;
+use crate::write::Totals;
 
 /// The new state of one directory, as far as known.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use huai_git::error::Result;
 use huai_git::find::split_before;
 
-use crate::cut::is_file;
 use crate::escape::unescape;
 use crate::limits::DIGEST_BYTES;
+use crate::write::is_file;
 
 /// The next leaf of a listing.
 pub(super) struct Leaf<'a> {

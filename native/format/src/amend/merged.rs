@@ -8,10 +8,10 @@ use huai_git::find::split_before;
 
 use crate::amend::amendment::Amendment;
 use crate::amend::leaves::{Leaf, LeafReader};
-use crate::cut::is_file;
-use crate::digests::is_zero;
+use crate::entries::digests::is_zero;
 use crate::limits::DIGEST_BYTES;
-use crate::manifest;
+use crate::snapshots;
+use crate::write::is_file;
 
 /// The new leaves of a directory.
 pub(super) struct Merged {
@@ -25,7 +25,7 @@ impl Merged {
     /// Merge `past`, leaves of the snapshot, with the next ones of the amendment, which `after` reads:
     /// those with names before `until`, or all.
     pub(super) fn of(
-        past: &manifest::Listing,
+        past: &snapshots::Listing,
         after: &mut LeafReader<'_>,
         until: Option<&[u8]>,
         amendment: &Amendment,

@@ -14,9 +14,8 @@ mod sparse;
 
 use std::cmp::Ordering;
 
-use crate::objects::{ObjectReader, ObjectWriter};
 use crate::path::path_order;
-use crate::snapshot::Snapshot;
+use crate::snapshots::{ObjectReader, ObjectWriter, Snapshot};
 use huai_git::error::{Error, Result};
 
 pub use amendment::{Amended, Amendment};

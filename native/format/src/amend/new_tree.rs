@@ -10,14 +10,10 @@ use crate::amend::leaves::{LeafReader, names};
 use crate::amend::merged::Merged;
 use crate::amend::past::SnapshotReader;
 use crate::amend::sparse::{Sparse, Step};
-use crate::entry_limit::EntryLimit;
-use crate::layout::{Layout, ListingText};
-use crate::level::Walk;
-use crate::manifest;
-use crate::objects::{ObjectReader, ObjectWriter};
 use crate::path::{RelPath, basename, parent};
-use crate::snapshot::Located;
-use crate::totals::Totals;
+use crate::snapshots;
+use crate::snapshots::{EntryLimit, Located, ObjectReader, ObjectWriter, Walk};
+use crate::write::{Layout, ListingText, Totals};
 
 /// A builder that takes the directories of the snapshot and the amendments in tree order.
 pub(super) struct NewTree<'a> {
@@ -108,7 +104,7 @@ impl<'a> NewTree<'a> {
     fn continue_leaves<R: ObjectReader>(
         &mut self,
         past: &SnapshotReader<'_, R>,
-        listing: &manifest::Listing,
+        listing: &snapshots::Listing,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
         let Some((amendment, leaves)) = &mut self.open else {
@@ -188,7 +184,7 @@ impl<'a> NewTree<'a> {
         amendment: &'a Amendment,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
-        let nothing = manifest::Listing {
+        let nothing = snapshots::Listing {
             path: RelPath::trusted(amendment.path.clone()),
             attributes: Vec::new().into(),
             leaves: Vec::new().into(),
@@ -262,7 +258,7 @@ impl<'a> NewTree<'a> {
     }
 }
 
-fn borrowed(listing: &manifest::Listing) -> ListingText<'_> {
+fn borrowed(listing: &snapshots::Listing) -> ListingText<'_> {
     ListingText {
         path: listing.path.as_bytes(),
         attributes: &listing.attributes,

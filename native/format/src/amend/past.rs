@@ -4,12 +4,9 @@ use huai_git::error::Result;
 
 use crate::amend::amendment::Amendment;
 use crate::amend::sparse::{Reading, Sparse, Step};
-use crate::entry_limit::EntryLimit;
-use crate::level::Level;
-use crate::manifest;
-use crate::objects::ObjectReader;
 use crate::path::RelPath;
-use crate::snapshot::Snapshot;
+use crate::snapshots;
+use crate::snapshots::{EntryLimit, Level, ObjectReader, Snapshot};
 
 /// A reader of the snapshot in tree order; own directories are opened on demand.
 pub(super) struct SnapshotReader<'a, R> {
@@ -55,7 +52,7 @@ impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
     pub(super) fn listing(
         &mut self,
         amendment: Option<&Amendment>,
-    ) -> Result<Option<manifest::Listing>> {
+    ) -> Result<Option<snapshots::Listing>> {
         if let Some(Step::Own(path, tree)) = &self.next {
             let limit = &mut self.limit;
             let sparse = match amendment.filter(|_| self.is_sparse) {

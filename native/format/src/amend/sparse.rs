@@ -13,14 +13,14 @@ use huai_git::find::split_before;
 use huai_git::oid::Oid;
 
 use crate::amend::amendment::Amendment;
-use crate::cut::begins_piece;
-use crate::entry_limit::EntryLimit;
-use crate::level::{self, Level, join};
 use crate::limits::SINGLE_LINES;
-use crate::manifest::{InlineDirectory, Listing, ManifestBlock, piece_start};
-use crate::objects::ObjectReader;
 use crate::path::RelPath;
-use crate::snapshot::{Located, Snapshot, Start};
+use crate::snapshots;
+use crate::snapshots::{
+    EntryLimit, InlineDirectory, Level, Listing, Located, ManifestBlock, ObjectReader, Snapshot,
+    Start, join_blocks, piece_start,
+};
+use crate::write::begins_piece;
 
 /// The next part of an own directory.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ impl Reading {
         match self {
             Self::Sparse(sparse) => sparse.next(snapshot, limit),
             Self::Whole(level) => Ok(level.next(snapshot, limit)?.map(|step| match step {
-                level::Step::Listing(listing) => Step::Listing(listing),
-                level::Step::Own(path, tree) => Step::Own(path, tree),
+                snapshots::Step::Listing(listing) => Step::Listing(listing),
+                snapshots::Step::Own(path, tree) => Step::Own(path, tree),
             })),
         }
     }
@@ -213,7 +213,7 @@ impl Sparse {
             },
             None => None,
         };
-        let listing = join(self.path.clone(), &[manifest.own]);
+        let listing = join_blocks(self.path.clone(), &[manifest.own]);
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         Ok(Some(if is_first {
             Step::Listing(listing)

@@ -9,11 +9,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use huai_format::amend::Amendment;
-use huai_format::layout::{Layout, ListingText};
 use huai_format::limits::PIECE_LINES;
-use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::{basename, parent, path_order};
-use huai_format::totals::Totals;
+use huai_format::snapshots::{ObjectReader, ObjectWriter};
+use huai_format::write::{Layout, ListingText, Totals};
 use huai_git::crc::crc32;
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;

@@ -23,8 +23,8 @@ pub use patterns::{StagePattern, first};
 
 use anywhere::Anywhere;
 
-use huai_format::objects::ObjectReader;
 use huai_format::path::parent;
+use huai_format::snapshots::ObjectReader;
 use huai_git::error::Result;
 
 /// A rule of the table.

@@ -6,15 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use huai_format::entry_limit::EntryLimit;
-use huai_format::line::has_leaf;
-use huai_format::lookup;
-use huai_format::manifest::Manifest;
-use huai_format::objects::ObjectReader;
-use huai_format::own_directory::OwnDirectory;
+use huai_format::entries::has_leaf;
 use huai_format::path::{RelPath, at, basename, parent};
 use huai_format::shared::Shared;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots;
+use huai_format::snapshots::{EntryLimit, Manifest, ObjectReader, OwnDirectory, Snapshot};
 use huai_git::error::Result;
 use huai_git::find::split_before;
 use huai_git::object::Kind;
@@ -118,7 +114,7 @@ impl Names {
 /// A lookup of names in one snapshot.
 #[derive(Debug)]
 pub struct NameLookup<R> {
-    own: lookup::Lookup<R>,
+    own: snapshots::Lookup<R>,
     read: Recent<Names>,
 }
 
@@ -126,7 +122,7 @@ impl<R: ObjectReader> NameLookup<R> {
     /// Begin without reading; `limit` is the largest number of entries of the snapshot.
     pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
         Self {
-            own: lookup::Lookup::new(snapshot, limit),
+            own: snapshots::Lookup::new(snapshot, limit),
             read: Recent::new(READ),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use huai_format::amend::amend;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::Snapshot;
 
 use super::model::{Change, Objects, planted};
 

@@ -1,7 +1,7 @@
 //! Checks records of listing hashes after a crash: sound ones are right, and the rest is dropped.
 
-use huai_format::listing_hash::{HASH_BYTES, ListingHashes, RECORD_BYTES};
-use huai_format::objects::ObjectWriter;
+use huai_format::proof::listing_hash::{HASH_BYTES, ListingHashes, RECORD_BYTES};
+use huai_format::snapshots::ObjectWriter;
 use huai_git::error::Result;
 use huai_git::object::Kind;
 use huai_git::oid::Oid;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use huai_format::layout::{Layout, ListingText};
 use huai_format::path::{RelPath, basename, parent, path_order};
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::Snapshot;
+use huai_format::write::{Layout, ListingText};
 use huai_plan::order::{Marker, NameLookup, Order, Profile, StagePattern, StageRule, Table, first};
 
 use super::model::Objects;

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use huai_format::entry_limit::EntryLimit;
-use huai_format::level::Walk;
-use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::shared::Shared;
+use huai_format::snapshots::{EntryLimit, Listing, Walk};
 use huai_plan::selection::{ListingSource, Modes, Selection};
 use huai_sys::error::Errno;
 use huai_tree::candidates::TableFindings;

@@ -1,10 +1,7 @@
 //! Digests that were found out after their files were committed.
 
-use huai_format::entry_limit::EntryLimit;
-use huai_format::found_digests;
-use huai_format::layout;
-use huai_format::level::Walk;
-use huai_format::manifest::Listing;
+use huai_format::snapshots::{EntryLimit, Listing, Walk};
+use huai_format::{walks, write};
 use pyo3::prelude::*;
 
 use crate::packs::lent::snapshot;
@@ -16,7 +13,7 @@ use crate::sys::wait::wait;
 /// Files with their digests, by path.
 #[pyclass(frozen, module = "huai_native._native")]
 #[derive(Default)]
-pub(crate) struct FoundDigests(pub(crate) Guarded<found_digests::FoundDigests>);
+pub(crate) struct FoundDigests(pub(crate) Guarded<walks::FoundDigests>);
 
 #[pymethods]
 impl FoundDigests {
@@ -41,7 +38,7 @@ impl FoundDigests {
         let tree = wait(py, |stop| {
             let found_digests = self.0.lock();
             let mut until = writer.until(stop);
-            let mut layout = layout::Layout::default();
+            let mut layout = write::Layout::default();
             let mut walk = Walk::new(&past, EntryLimit::new(limit));
             while let Some(listing) = walk.next(&past)? {
                 let Listing {
@@ -54,7 +51,7 @@ impl FoundDigests {
                 let path = path.as_bytes();
                 let digests = column.as_deref().unwrap_or(digests);
                 layout.add(
-                    &layout::ListingText {
+                    &write::ListingText {
                         path,
                         attributes,
                         leaves,

@@ -1,9 +1,9 @@
 //! Files that have no digest.
 
-use huai_format::entry_limit::EntryLimit;
-use huai_format::level::Walk;
 use huai_format::path::RelPath;
-use huai_format::undigested::{self, UndigestedFile};
+use huai_format::snapshots::{EntryLimit, Walk};
+use huai_format::walks;
+use huai_format::walks::UndigestedFile;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -35,7 +35,7 @@ impl Undigested {
         let before = before.map(|(mtime, path)| (mtime, RelPath::trusted(path)));
         let gathered = wait(py, move |_| {
             let mut walk = Walk::new(&snapshot, EntryLimit::new(limit));
-            let mut gathered = undigested::Undigested::new(most, before);
+            let mut gathered = walks::Undigested::new(most, before);
             while let Some(listing) = walk.next(&snapshot)? {
                 gathered.gather(&listing)?;
             }

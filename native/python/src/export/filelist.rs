@@ -3,10 +3,8 @@
 use huai_export::filelist::Exported;
 use huai_export::filelist::fedora::{self, Rows};
 use huai_export::filelist::ls::{self, Directories};
-use huai_format::entry_limit::EntryLimit;
-use huai_format::level::Walk;
 use huai_format::path::RelPath;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{EntryLimit, Snapshot, Walk};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

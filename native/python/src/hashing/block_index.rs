@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use huai_format::block_index::{self, BlockSource, may_have_index};
-use huai_format::entry::Digest;
+use huai_format::content::block_index;
+use huai_format::content::block_index::{BlockSource, may_have_index};
+use huai_format::entries::Digest;
 use huai_tree::hashing::hash::Content;
 use huai_tree::large::assemble as engine;
 use pyo3::exceptions::PyValueError;

@@ -1,9 +1,9 @@
 //! A check that files have the content that their digests name.
 
-use huai_format::digested::{self, DigestedFile};
-use huai_format::entry_limit::EntryLimit;
 use huai_format::path::RelPath;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{EntryLimit, Snapshot};
+use huai_format::walks;
+use huai_format::walks::DigestedFile;
 use huai_sys::error::is_shortage;
 use huai_tree::hashing::scrub::{self, Expected, Verdict};
 use pyo3::exceptions::PyValueError;
@@ -66,7 +66,7 @@ impl DigestedBatch {
 
 /// All files with digests, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Digested(Snapshot<Reader>, Guarded<digested::Digested>);
+pub(crate) struct Digested(Snapshot<Reader>, Guarded<walks::Digested>);
 
 #[pymethods]
 impl Digested {
@@ -75,7 +75,7 @@ impl Digested {
         let (reader, tree, limit) = lent;
         let snapshot = snapshot(reader, tree.as_bytes())?;
         let after = after.map(RelPath::trusted);
-        let files = digested::Digested::new(&snapshot, EntryLimit::new(limit), after);
+        let files = walks::Digested::new(&snapshot, EntryLimit::new(limit), after);
         Ok(Self(snapshot, Guarded::new(files)))
     }
 

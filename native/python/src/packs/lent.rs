@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use huai_format::objects::ObjectReader;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots::{ObjectReader, Snapshot};
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;

@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use huai_format::objects::ObjectWriter;
+use huai_format::snapshots::ObjectWriter;
 use huai_git::object::Kind;
 use huai_tree::packs::writer;
 use pyo3::exceptions::PyValueError;

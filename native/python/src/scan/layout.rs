@@ -1,7 +1,8 @@
 //! Listings to git objects.
 
-use huai_format::layout::{self, ListingText};
-use huai_format::objects::{Ids, ObjectWriter};
+use huai_format::snapshots::{Ids, ObjectWriter};
+use huai_format::write;
+use huai_format::write::ListingText;
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
@@ -25,7 +26,7 @@ const SHORT: usize = 64 << 10;
 pub(crate) struct Layout {
     writer: Writer,
     /// None if it is finished.
-    open: Guarded<Option<layout::Layout>>,
+    open: Guarded<Option<write::Layout>>,
 }
 
 /// The destination of objects.
@@ -42,7 +43,7 @@ impl Layout {
     #[new]
     fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
         let writer = Writer::new(py, writer);
-        let open = Guarded::new(Some(layout::Layout::default()));
+        let open = Guarded::new(Some(write::Layout::default()));
         Self { writer, open }
     }
 

@@ -1,6 +1,6 @@
 //! Reading the files of a bundle.
 
-use huai_format::lookup::Lookup;
+use huai_format::snapshots::Lookup;
 use huai_tree::bundle;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

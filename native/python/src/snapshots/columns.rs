@@ -1,10 +1,10 @@
 //! Batches of entries as bytes.
 
-use huai_format::columns::Columns;
+use huai_format::diff::Columns;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// Records, text and owners, as `huai_format::columns` says.
+/// Records, text and owners, as `huai_format::diff` says.
 pub(crate) type Batch<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,

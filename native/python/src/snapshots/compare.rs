@@ -1,8 +1,8 @@
 //! Comparing snapshots.
 
-use huai_format::columns::Columns;
-use huai_format::snapshot::Snapshot;
-use huai_format::{count, diff, hardlink};
+use huai_format::diff::Columns;
+use huai_format::snapshots::Snapshot;
+use huai_format::{diff, walks};
 use pyo3::prelude::*;
 
 use super::columns::{Batch, batch};
@@ -43,7 +43,7 @@ impl Comparison {
 #[pyfunction]
 pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<()> {
     let (snapshot, limit) = side((reader, tree, limit))?;
-    hardlink::check_hardlinks(&snapshot, limit).map_err(refuse)
+    walks::check_hardlinks(&snapshot, limit).map_err(refuse)
 }
 
 /// How many entries were added, removed, changed, and came along below a directory that moved.
@@ -54,7 +54,7 @@ pub(crate) fn count_changes(
     new: Side<'_>,
 ) -> PyResult<(u64, u64, u64, u64)> {
     let (old, new) = (side(old)?, side(new)?);
-    let counted = wait(py, |stop| count::count(old, new, &|| stop.is_set()))?;
+    let counted = wait(py, |stop| diff::count(old, new, &|| stop.is_set()))?;
     let counts = counted.map_err(refuse)?.unwrap_or_default();
     Ok((counts.added, counts.removed, counts.changed, counts.moved))
 }

@@ -1,11 +1,10 @@
 //! Decoding listings.
 
-use huai_format::columns::Columns;
-use huai_format::entry::Entry;
-use huai_format::listing_diff::{ListingPair, Sink};
-use huai_format::manifest::Listing;
+use huai_format::diff::{Columns, ListingPair, Sink};
+use huai_format::entries::Entry;
 use huai_format::path::RelPath;
 use huai_format::shared::Shared;
+use huai_format::snapshots::Listing;
 use huai_plan::filter::Selector;
 use pyo3::prelude::*;
 

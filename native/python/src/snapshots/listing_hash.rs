@@ -1,6 +1,6 @@
 //! Listing hashes, of trees that Python lends.
 
-use huai_format::listing_hash;
+use huai_format::proof::listing_hash;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use huai_format::entry_limit;
-use huai_format::level::{self, Step};
-use huai_format::lookup::{self, Subtree};
-use huai_format::manifest;
 use huai_format::path::RelPath;
-use huai_format::snapshot::Snapshot;
+use huai_format::snapshots;
+use huai_format::snapshots::{Snapshot, Step, Subtree};
 use huai_git::oid::Oid;
 use huai_plan::filter::Selector;
 use pyo3::prelude::*;
@@ -20,13 +17,13 @@ use crate::sys::guarded::Guarded;
 
 /// A limit on the entries that are read of a snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct EntryLimit(Guarded<entry_limit::EntryLimit>);
+pub(crate) struct EntryLimit(Guarded<snapshots::EntryLimit>);
 
 #[pymethods]
 impl EntryLimit {
     #[new]
     fn new(limit: u64) -> Self {
-        Self(Guarded::new(entry_limit::EntryLimit::new(limit)))
+        Self(Guarded::new(snapshots::EntryLimit::new(limit)))
     }
 }
 
@@ -60,14 +57,14 @@ pub(crate) fn read_own_directory<'py>(
 
 /// A lookup of paths in a snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Lookup(Guarded<lookup::Lookup<Reader>>);
+pub(crate) struct Lookup(Guarded<snapshots::Lookup<Reader>>);
 
 #[pymethods]
 impl Lookup {
     #[new]
     fn new(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<Self> {
         let snapshot = snapshot(reader, tree)?;
-        Ok(Self(Guarded::new(lookup::Lookup::new(snapshot, limit))))
+        Ok(Self(Guarded::new(snapshots::Lookup::new(snapshot, limit))))
     }
 
     /// The id of the tree that a directory has for itself.
@@ -109,7 +106,7 @@ impl Lookup {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Level {
     snapshot: Snapshot<Reader>,
-    open: Guarded<level::Level>,
+    open: Guarded<snapshots::Level>,
     limit: Py<EntryLimit>,
 }
 
@@ -121,7 +118,7 @@ impl Level {
         let path = RelPath::trusted(path.to_vec());
         let open = {
             let mut left = limit.get().0.try_lock()?;
-            level::Level::open(&snapshot, path, snapshot.tree, &mut left).map_err(refuse)?
+            snapshots::Level::open(&snapshot, path, snapshot.tree, &mut left).map_err(refuse)?
         };
         let open = Guarded::new(open);
         Ok(Self {
@@ -178,8 +175,8 @@ fn is_mirrored(selectors: &mut [Selector], path: &RelPath) -> bool {
             .any(|selector| selector.reaches(path.as_bytes(), true))
 }
 
-fn listing<'py>(py: Python<'py>, found: &manifest::Listing) -> PyResult<Bound<'py, PyTuple>> {
-    let manifest::Listing {
+fn listing<'py>(py: Python<'py>, found: &snapshots::Listing) -> PyResult<Bound<'py, PyTuple>> {
+    let snapshots::Listing {
         path,
         attributes,
         leaves,

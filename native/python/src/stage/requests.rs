@@ -1,6 +1,6 @@
 //! Naming files in requests to rsync.
 
-use huai_format::lookup::Lookup;
+use huai_format::snapshots::Lookup;
 use huai_plan::requests::RequestNames;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::entry::{Body, Entry as Leaf};
+use huai_format::entries::{Body, Entry as Leaf};
 use huai_sys::call;
 use huai_sys::call::FileType;
 use huai_sys::change;

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use huai_format::line::Leaves;
+use huai_format::entries::Leaves;
 use huai_format::path::RelPath;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;

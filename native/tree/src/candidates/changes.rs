@@ -1,7 +1,7 @@
 //! Collects candidates from the comparison of two snapshots.
 
-use huai_format::entry::Entry;
-use huai_format::listing_diff::Sink;
+use huai_format::diff::Sink;
+use huai_format::entries::Entry;
 use huai_format::path::{RelPath, path_order};
 use huai_plan::filter::Selector;
 use huai_plan::selection::Modes;

@@ -1,6 +1,6 @@
 //! Collects candidates from the comparison of a tree with a snapshot.
 
-use huai_format::entry::Entry;
+use huai_format::entries::Entry;
 use huai_format::path::RelPath;
 use huai_plan::selection::Modes;
 use huai_sys::call::Outcome;

@@ -1,6 +1,6 @@
 //! Wanted states from the entries of a snapshot.
 
-use huai_format::entry::{Body, Entry};
+use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
 use huai_plan::selection::Modes;
 use huai_sys::call::Outcome;

@@ -3,12 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use huai_format::block_index::BlockIndex;
-use huai_format::entry::{Body, Digest};
-use huai_format::line::Leaves;
-use huai_format::lookup::Lookup;
-use huai_format::objects::ObjectReader;
+use huai_format::content::block_index::BlockIndex;
+use huai_format::entries::{Body, Digest, Leaves};
 use huai_format::path::{RelPath, parent};
+use huai_format::snapshots::{Lookup, ObjectReader};
 use huai_sys::call::Outcome;
 use huai_sys::error::{Errno, Error, is_shortage};
 use huai_sys::stop::Stop;

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use huai_export::change_list::Touched;
 use huai_format::amend::{Amended, amend};
-use huai_format::lookup::Lookup;
-use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
+use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
 use huai_sys::stop::Stop;
 
 use super::digesting::Digesting;

@@ -7,11 +7,10 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
+use huai_format::entries::raw_leaves;
 use huai_format::escape::unescape;
-use huai_format::line::raw_leaves;
-use huai_format::lookup::Lookup;
-use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, basename, parent};
+use huai_format::snapshots::{Lookup, ObjectReader};
 use huai_git::error::Result;
 use huai_sys::call;
 use huai_sys::handle::Root;

@@ -7,15 +7,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use huai_format::entry::Body;
+use huai_format::entries::{Body, Leaves, RawLeaf, raw_leaves};
 use huai_format::escape::unescape;
-use huai_format::layout::{self, Layout};
 use huai_format::limits::DIGEST_BYTES;
-use huai_format::line::{Leaves, RawLeaf, raw_leaves};
-use huai_format::lookup::Lookup;
-use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
-use huai_format::totals::Totals;
+use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
+use huai_format::write;
+use huai_format::write::{Layout, Totals};
 use huai_git::error::Result;
 use huai_git::oid::Oid;
 
@@ -220,7 +218,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 }
                 leaves = Cow::Owned(lines);
             }
-            self.add(&layout::ListingText {
+            self.add(&write::ListingText {
                 path: listing.path.as_bytes(),
                 attributes: &listing.attributes,
                 leaves: &leaves,
@@ -265,7 +263,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(Cow::Owned([alone, b"\n"].concat()))
     }
 
-    fn add(&mut self, listing: &layout::ListingText<'_>) -> Result<()> {
+    fn add(&mut self, listing: &write::ListingText<'_>) -> Result<()> {
         self.directories += u64::from(!listing.attributes.is_empty());
         self.totals.add(Totals::of(listing.leaves));
         self.layout.add(listing, self.writer)
@@ -282,9 +280,9 @@ fn tree_order(path: &[u8]) -> Vec<u8> {
 mod tests {
     use std::collections::HashMap;
 
-    use huai_format::entry_limit::EntryLimit;
-    use huai_format::level::Walk;
-    use huai_format::snapshot::Snapshot;
+    use huai_format::snapshots::EntryLimit;
+    use huai_format::snapshots::Snapshot;
+    use huai_format::snapshots::Walk;
     use huai_git::error::Error;
     use huai_git::object::Kind;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use huai_format::lookup::Lookup;
-use huai_format::objects::{ObjectReader, ObjectWriter};
-use huai_format::totals::Totals;
+use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
+use huai_format::write::Totals;
 use huai_git::oid::Oid;
 use huai_sys::call::Outcome;
 use huai_sys::stop::Stop;

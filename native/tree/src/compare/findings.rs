@@ -1,8 +1,8 @@
 //! The findings of a comparison, and their columns of bytes.
 
-use huai_format::columns::{Columns, Role};
-use huai_format::entry::Entry;
-use huai_format::listing_diff::Sink as _;
+use huai_format::diff::Sink as _;
+use huai_format::diff::{Columns, Role};
+use huai_format::entries::Entry;
 use huai_format::path::RelPath;
 
 use super::differing::AttributeSet;

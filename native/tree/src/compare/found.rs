@@ -1,6 +1,6 @@
 //! Compares a wanted entry with the local entry at its path.
 
-use huai_format::entry::{Body, Entry};
+use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
 use huai_git::error::Result;
 use huai_sys::attributes::{self, Mode};

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 
-use huai_format::line::{Bookmark, Leaves};
-use huai_format::manifest::Listing;
-use huai_format::objects::ObjectReader;
+use huai_format::entries::{Bookmark, Leaves};
 use huai_format::path::{RelPath, path_order};
+use huai_format::snapshots::{Listing, ObjectReader};
 use huai_git::error::{Error as FormatError, Result};
 use huai_plan::selection::Selection;
 use huai_sys::call;

@@ -3,10 +3,9 @@
 
 use std::collections::HashSet;
 
-use huai_format::entry::{Body, Entry};
-use huai_format::line::{Bookmark, decode_directory};
-use huai_format::manifest::Listing;
+use huai_format::entries::{Body, Bookmark, Entry, decode_directory};
 use huai_format::path::RelPath;
+use huai_format::snapshots::Listing;
 use huai_git::error::{Error as FormatError, Result};
 use huai_plan::selection::Modes;
 use huai_sys::error::{Errno, Error, is_shortage};

@@ -1,6 +1,6 @@
 //! The records of fixed length in which findings leave the engine.
 
-use huai_format::entry::{Body, Entry};
+use huai_format::entries::{Body, Entry};
 use huai_git::bug::fit;
 
 use super::differing::AttributeSet;

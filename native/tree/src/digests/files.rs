@@ -1,6 +1,6 @@
 //! The files whose digests are looked up, and the results.
 
-use huai_format::entry::Digest;
+use huai_format::entries::Digest;
 use huai_git::crc::crc32;
 use huai_sys::error::Result;
 

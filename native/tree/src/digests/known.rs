@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use huai_format::entry::Digest;
+use huai_format::entries::Digest;
 use huai_sys::call::Outcome;
 use huai_sys::change;
 use huai_sys::error::Errno;

@@ -11,7 +11,7 @@
 //! commit the content was changed in place, size and mtime were restored, and mode, owner, links or
 //! name were changed as well.
 
-use huai_format::entry::Digest;
+use huai_format::entries::Digest;
 use huai_format::limits::DIGEST_BYTES;
 use huai_git::cursor::Cursor;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use huai_format::block_index::{BlockIndex, block_size, may_have_index};
+use huai_format::content::block_index::{BlockIndex, block_size, may_have_index};
 use huai_format::path::split;
 use huai_sys::call::{self, FileType, Outcome, Status, Time};
 use huai_sys::error::{Errno, Result};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt};
-use huai_format::block_index::{Block, BlockHasher, BlockIndex, merge};
+use huai_format::content::block_index::{Block, BlockHasher, BlockIndex, merge};
 use huai_sys::call::{self, Outcome};
 use huai_sys::error::{Errno, Error, Result};
 use huai_sys::stop::Stop;

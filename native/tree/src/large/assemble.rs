@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use huai_format::block_index::{Block, BlockHasher, BlockIndex, BlockSource, zeros_at};
+use huai_format::content::block_index::{Block, BlockHasher, BlockIndex, BlockSource, zeros_at};
 use huai_git::bug::fit;
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-use huai_format::block_index::{BlockHasher, BlockIndex, BlockSource};
+use huai_format::content::block_index::{BlockHasher, BlockIndex, BlockSource};
 use huai_git::bug::fit;
 use huai_git::crc::crc32;
 use huai_sys::call::{self, Outcome};
@@ -368,7 +368,7 @@ impl<'a> Tape<'a> {
 mod tests {
     use std::os::fd::{AsFd, OwnedFd};
 
-    use huai_format::block_index::Block;
+    use huai_format::content::block_index::Block;
     use rustix::fs::MemfdFlags;
 
     use super::*;

@@ -373,7 +373,7 @@ pub(super) fn boxed(error: Error) -> FormatError {
 
 #[cfg(test)]
 mod tests {
-    use huai_format::objects::ObjectWriter;
+    use huai_format::snapshots::ObjectWriter;
     use huai_git::object::Kind;
 
     use super::*;

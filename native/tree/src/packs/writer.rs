@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use huai_format::objects::ObjectWriter;
+use huai_format::snapshots::ObjectWriter;
 use huai_git::crc::crc32;
 use huai_git::deflate::Deflater;
 use huai_git::error::{Error as FormatError, Result as Made};

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use huai_format::digests::is_zero;
+use huai_format::entries::digests::is_zero;
+use huai_format::entries::put_link;
 use huai_format::escape::unescape;
-use huai_format::leader::put_link;
 use huai_format::limits::DIGEST_BYTES;
 use huai_format::path::RelPath;
 use huai_git::find::split_before;

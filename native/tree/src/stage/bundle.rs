@@ -5,7 +5,7 @@
 
 use std::os::fd::AsFd;
 
-use huai_format::bundle::Head;
+use huai_format::content::bundle::Head;
 use huai_git::cursor::Cursor;
 use huai_git::error as format;
 use huai_sys::attributes::time_of;

@@ -1,7 +1,7 @@
 //! Formats numbers in a line (FORMAT.md, "Lines").
 
-use huai_format::attributes;
-pub(crate) use huai_format::attributes::{put_decimal, put_mode};
+use huai_format::entries::attributes;
+pub(crate) use huai_format::entries::attributes::{put_decimal, put_mode};
 use huai_git::bug::fit;
 use huai_sys::call::Time;
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huai_format::entry::ROOT_OWNER;
+use huai_format::entries::ROOT_OWNER;
 use huai_format::escape::put_escaped;
 use huai_sys::error::Errno;
 

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-use huai_format::entry::DIRECTORY_MODE;
+use huai_format::entries::DIRECTORY_MODE;
 use huai_format::limits::{NAME_BYTES, PATH_BYTES, TARGET_BYTES};
 use huai_format::path::is_reserved;
 use huai_sys::call::{self, FileType, Outcome, Status};
@@ -14,9 +14,8 @@ use super::crowd::{Parts, ReadDirectory};
 use super::frame::{Directory, Frame, Problem, Reason};
 use super::leaf::{Leaf, Leaves};
 use super::place::{OpenDirectory, Tree};
-use crate::walk::exclude;
-use crate::walk::line;
 use crate::walk::owners::LastOwners;
+use crate::walk::{exclude, line};
 
 /// The size in bytes from which buffers are moved, not copied.
 const LARGE: usize = 64 << 10;

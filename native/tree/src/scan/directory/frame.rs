@@ -1,8 +1,8 @@
 //! The result of scanning one directory.
 
 use huai_format::escape::unescape;
-use huai_format::layout::ListingText;
 use huai_format::path::RelPath;
+use huai_format::write::ListingText;
 use huai_git::find::split_before;
 use huai_sys::error::Errno;
 

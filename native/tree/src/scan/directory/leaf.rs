@@ -1,6 +1,6 @@
 //! Files and symlinks, as lines (FORMAT.md, "Lines") and as records of their states.
 
-use huai_format::entry::{FILE_MODE, SYMLINK_MODE};
+use huai_format::entries::{FILE_MODE, SYMLINK_MODE};
 use huai_format::escape::put_escaped;
 use huai_sys::call::{Outcome, Status};
 use huai_sys::error::Errno;

@@ -1,0 +1,122 @@
+//! Counts the entries that differ between two snapshots.
+
+use std::collections::HashSet;
+
+use huai_git::error::Result;
+use huai_git::oid::Oid;
+
+use super::comparison::Comparison;
+use super::listing_diff::Sink;
+use crate::entries::Entry;
+use crate::path::RelPath;
+use crate::snapshots::{EntryLimit, ObjectReader, Snapshot, Walk};
+
+/// The numbers of changes that a commit states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// New paths.
+    pub added: u64,
+    /// Removed paths.
+    pub removed: u64,
+    /// Entries that differ.
+    pub changed: u64,
+    /// Unchanged entries of a moved directory, including the directory itself.
+    pub moved: u64,
+}
+
+/// A sink that counts differences.
+struct Tally<'a> {
+    counts: Counts,
+    /// The new paths of moved directories.
+    moved: HashSet<RelPath>,
+    /// Entries of moved directories that are new or different.
+    differing: u64,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Sink for Tally<'_> {
+    fn is_full(&self) -> bool {
+        (self.is_stopped)()
+    }
+
+    fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+        if new.is_some() && self.is_moved(directory) {
+            self.differing = self.differing.saturating_add(1);
+        }
+        let count = match (old, new) {
+            (None, _) => &mut self.counts.added,
+            (_, None) => &mut self.counts.removed,
+            _ => &mut self.counts.changed,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    fn moved(&mut self, _: &RelPath, new: &RelPath) {
+        self.moved.insert(new.clone());
+    }
+}
+
+impl Tally<'_> {
+    fn is_moved(&self, directory: &RelPath) -> bool {
+        let is_one = |path: &[u8]| self.moved.contains(&RelPath::trusted(path.to_vec()));
+        !self.moved.is_empty()
+            && (is_one(directory.as_bytes()) || directory.ancestors().any(is_one))
+    }
+}
+
+/// Count the changes from one snapshot to another, each given with the largest number of entries
+/// that it may have; `None` after a stop.
+pub fn count<R: ObjectReader>(
+    old: (Snapshot<R>, u64),
+    new: (Snapshot<R>, u64),
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Option<Counts>> {
+    let limit = new.1;
+    let mut comparison = Comparison::new(old, new);
+    let mut tally = Tally {
+        counts: Counts::default(),
+        moved: HashSet::new(),
+        differing: 0,
+        is_stopped,
+    };
+    if !comparison.advance(&mut tally)? {
+        return Ok(None);
+    }
+    let mut counts = tally.counts;
+    let snapshot = comparison.new_snapshot();
+    for path in tally.moved {
+        let Some(tree) = own_tree(snapshot, &path)? else {
+            continue;
+        };
+        let mut walk = Walk::below(path, tree, EntryLimit::new(limit));
+        while let Some(listing) = walk.next(snapshot)? {
+            if is_stopped() {
+                return Ok(None);
+            }
+            let line = |&byte: &u8| u64::from(byte == b'\n');
+            let entries = listing
+                .leaves
+                .iter()
+                .map(line)
+                .sum::<u64>()
+                .saturating_add(1);
+            counts.moved = counts.moved.saturating_add(entries);
+        }
+    }
+    counts.moved = counts.moved.saturating_sub(tally.differing);
+    Ok(Some(counts))
+}
+
+/// Return the own tree of the directory at `path`, if it has one, without reading manifests.
+fn own_tree<R: ObjectReader>(snapshot: &Snapshot<R>, path: &RelPath) -> Result<Option<Oid>> {
+    let mut current = RelPath::root();
+    let mut tree = snapshot.tree;
+    for name in path.as_bytes().split(|&byte| byte == b'/') {
+        let Some(child) = snapshot.own_directory(current.clone(), tree)?.child(name) else {
+            return Ok(None);
+        };
+        current = current.join(name);
+        tree = child;
+    }
+    Ok(Some(tree))
+}

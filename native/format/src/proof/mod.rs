@@ -1,0 +1,4 @@
+//! Proofs of a snapshot: hashes of listings, and signatures.
+
+pub mod listing_hash;
+pub mod signature;

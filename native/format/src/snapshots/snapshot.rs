@@ -1,0 +1,198 @@
+//! Reads a snapshot: own directories and the pieces of their manifests.
+//!
+//! Reads objects through an `ObjectReader` and nothing else.  The results have been checked,
+//! except for rules that are checked when a line is decoded, and for rules about a whole directory
+//! of which only a part was read (FORMAT.md, "What a reader must check").
+
+use huai_git::error::{Error, Result};
+use huai_git::object::Kind;
+use huai_git::oid::Oid;
+
+use super::manifest::{Manifest, piece_start};
+use super::objects::ObjectReader;
+use super::own_directory::{OwnDirectory, Piece};
+use super::piece::{Key, PieceTree, piece_key};
+use crate::escape::unescape;
+use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
+use crate::path::{RelPath, at, show};
+use crate::shared::Shared;
+
+const COLUMN_BYTES: usize = MANIFEST_LINES * DIGEST_BYTES;
+
+/// The key of a piece in its directory; `None` for the first one.
+pub type PieceName = Option<Key>;
+
+/// The start of a piece, by which pieces sort.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Start {
+    /// The directory's own line.
+    Own,
+    /// A leaf with this name.
+    Leaf(Vec<u8>),
+    /// A subdirectory with this name; NUL stands for a slash.
+    Directory(Vec<u8>),
+}
+
+/// A piece and its start.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Located {
+    /// The start, by which pieces sort.
+    pub start: Start,
+    /// The name in the tree of pieces.
+    pub name: PieceName,
+    /// The ids.
+    pub piece: Piece,
+}
+
+/// The text of a manifest or piece, and its digest column.
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// The lines.
+    pub text: Shared,
+    /// The digests; may be empty.
+    pub column: Shared,
+}
+
+/// The metadata of a module at one commit.
+#[derive(Debug)]
+pub struct Snapshot<R> {
+    /// The source of its objects.
+    pub reader: R,
+    /// The id of the root directory's own tree.
+    pub tree: Oid,
+}
+
+impl<R: ObjectReader> Snapshot<R> {
+    /// Read the tree of the own directory at `path`, and no manifest.
+    pub fn own_directory(&self, path: RelPath, tree: Oid) -> Result<OwnDirectory> {
+        OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
+    }
+
+    /// Read one piece with its digests, checking that its key is that of its start.
+    pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
+        let text = self.manifest_text(name, piece, place)?;
+        let mut column = Vec::new();
+        if let Some(oid) = piece.column {
+            column = self.reader.read(&oid, Kind::Blob)?;
+            if column.is_empty() {
+                return Err(at(place, Error::new("an empty digest column")));
+            }
+        }
+        if column.len() > COLUMN_BYTES {
+            let rule = format!("a digest column of more than {COLUMN_BYTES} bytes");
+            return Err(at(place, Error::new(rule)));
+        }
+        Ok(Text {
+            text: Shared::from(text),
+            column: Shared::from(column),
+        })
+    }
+
+    /// Read and split one piece.
+    pub fn manifest(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
+        let Text { text, column } = self.text(name, piece, place)?;
+        Manifest::decode(&text, &column).map_err(|error| at(place, error))
+    }
+
+    /// Read the start of a piece.
+    pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
+        let text = self.manifest_text(name, piece, place)?;
+        start_of(&text, place)
+    }
+
+    /// Return all pieces, sorted by start.
+    ///
+    /// Keys are hashes without order, so each piece is read once for its start.
+    pub fn pieces(&self, directory: &OwnDirectory) -> Result<Vec<Located>> {
+        let mut located = Vec::new();
+        self.each_piece(directory, |piece, _| {
+            located.push(piece);
+            Ok(())
+        })?;
+        located.sort();
+        Ok(located)
+    }
+
+    /// Call a function with each piece in any order, and with its text unless it is the first one.
+    pub(crate) fn each_piece(
+        &self,
+        directory: &OwnDirectory,
+        mut take: impl FnMut(Located, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let place = &directory.path;
+        let first = Located {
+            start: Start::Own,
+            name: None,
+            piece: directory.manifest,
+        };
+        take(first, b"")?;
+        let texts = PieceTree::texts(&self.reader, directory.pieces, place).all()?;
+        let columns = PieceTree::columns(&self.reader, directory.piece_digests, place).all()?;
+        if !columns.keys().all(|key| texts.contains_key(key)) {
+            let rule = "a digest column without its manifest";
+            return Err(at(place, Error::new(rule)));
+        }
+        for (key, manifest) in texts {
+            let column = columns.get(&key).copied();
+            let piece = Piece { manifest, column };
+            let name = Some(key);
+            let text = self.manifest_text(name, &piece, place)?;
+            let start = start_of(&text, place)?;
+            take(Located { start, name, piece }, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Return the ids of all pieces, without reading them.
+    pub fn manifests(&self, directory: &OwnDirectory) -> Result<Vec<Oid>> {
+        let texts = PieceTree::texts(&self.reader, directory.pieces, &directory.path).all()?;
+        let first = std::iter::once(directory.manifest.manifest);
+        Ok(first.chain(texts.into_values()).collect())
+    }
+
+    /// Read the text of a piece, checking its size, and that its key is that of its start.
+    fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {
+        let text = self.reader.read(&piece.manifest, Kind::Blob)?;
+        if text.len() > MANIFEST_BYTES {
+            let rule = format!("a manifest of more than {MANIFEST_BYTES} bytes");
+            return Err(at(place, Error::new(rule)));
+        }
+        let start = piece_start(&text).map_err(|error| at(place, error))?;
+        check_key(name, start).map_err(|error| at(place, error))?;
+        Ok(text)
+    }
+}
+
+/// Return the piece that contains `start` if any of these sorted ones does.
+pub(super) fn holding<'a>(pieces: &'a [Located], start: &Start) -> Option<&'a Located> {
+    let after = pieces.partition_point(|piece| piece.start <= *start);
+    pieces.get(..after).and_then(<[Located]>::last)
+}
+
+/// Return the start of a piece with this text.
+fn start_of(text: &[u8], place: &RelPath) -> Result<Start> {
+    let start = piece_start(text)?;
+    if start.is_empty() {
+        return Ok(Start::Own);
+    }
+    let parsed = match start.strip_suffix(b"/") {
+        None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
+        Some(name) => unescape(name).map(|name| {
+            let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
+            Start::Directory(key.collect())
+        }),
+    };
+    parsed.map_err(|error| at(place, error))
+}
+
+fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
+    match name {
+        None if start.is_empty() => Ok(()),
+        None => Err(Error::new("a directory without its own line")),
+        Some(key) if !start.is_empty() && key == piece_key(start) => Ok(()),
+        Some(_) => {
+            let first_name = show(start.get(..200).unwrap_or(start));
+            Err(Error::new("a piece is not named after its start").within(first_name))
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Passes over all entries of a snapshot.
+
+mod digested;
+mod found_digests;
+mod hardlink;
+mod undigested;
+
+pub use digested::{Digested, DigestedFile};
+pub use found_digests::FoundDigests;
+pub use hardlink::check_hardlinks;
+pub use undigested::{Undigested, UndigestedFile};

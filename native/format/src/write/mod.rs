@@ -1,0 +1,10 @@
+//! Writes the git objects of a snapshot.
+
+mod cut;
+mod layout;
+mod radix;
+mod totals;
+
+pub(crate) use cut::{begins_piece, is_file};
+pub use layout::{Layout, ListingText};
+pub use totals::Totals;
