@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_native._native import write_tree
 from huai_schema.entries import Directory
-from huai_schema.layout.layout import build
 from huai_schema.paths import join
 from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
@@ -18,7 +18,7 @@ SIZES = st.sampled_from([1, 5, 100, 128, 129, 257, 600, 1500])
 
 def assert_as_the_page_says(tree: Tree) -> None:
     objects = MemoryObjects()
-    root = build(listings(tree.values()), objects)
+    root = write_tree(listings(tree.values()), objects)
     expected_root, expected = reference(tree.values())
     assert objects.objects == expected
     assert root == expected_root
@@ -72,7 +72,7 @@ def test_the_order_in_which_entries_were_seen_does_not_matter(random: Random, si
     tree = random_tree(random, size)
     entries = list(tree.values())
     random.shuffle(entries)
-    assert build(listings(entries), MemoryObjects()) == snapshot(tree).tree
+    assert write_tree(listings(entries), MemoryObjects()) == snapshot(tree).tree
 
 
 @examples(40)
@@ -114,4 +114,4 @@ def test_any_directory_can_be_looked_up(random: Random, size: int) -> None:
 @given(RANDOMS, SIZES)
 def test_what_was_read_is_written_as_it_was(random: Random, size: int) -> None:
     read = snapshot(random_tree(random, size))
-    assert build(read.listings(), MemoryObjects()) == read.tree
+    assert write_tree(read.listings(), MemoryObjects()) == read.tree

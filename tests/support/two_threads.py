@@ -89,18 +89,6 @@ def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
     }
 
 
-def layout_calls(tree: Path, call: HeldCall) -> Calls:
-    layout = _native.Layout(HeldObjects(call))
-    parts = ((b"%03d" % number, b"1", b"f\t1\t1\n", b"") for number in range(600))
-    layout.add(*listing_of(tree))
-
-    def add_all() -> None:
-        for part in parts:  # enough for objects that are written before the end
-            layout.add(*part)
-
-    return add_all, {"add": lambda: layout.add(b"z", b"1", b"", b""), "finish": layout.finish}
-
-
 def scan_calls(tree: Path, call: HeldCall) -> Calls:
     call.answer = b"root"
     scan = scan_of(tree, call)
@@ -125,21 +113,6 @@ def tree_comparison_calls(tree: Path, call: HeldCall) -> Calls:
         "waiting": comparison.waiting,
         "forget": lambda: comparison.forget(set()),
         "batch": lambda: comparison.batch(100, 100),
-    }
-
-
-def image_calls(tree: Path, call: HeldCall) -> Calls:
-    call.answer = (0, 0)
-    path, attributes, leaves, _ = listing_of(tree)
-    image = tree.parent / "image"
-    image.write_bytes(b"")
-    builder = _native.ImageBuilder(os.fsencode(image), call)  # type: ignore[arg-type]
-    builder.count_links(path, leaves)
-    return lambda: builder.add(path, attributes, leaves), {
-        "entries": lambda: builder.entries,
-        "count_links": lambda: builder.count_links(path, leaves),
-        "finish": lambda: builder.finish(bytes(16)),
-        "close": builder.close,
     }
 
 
@@ -180,9 +153,7 @@ class Packed:
 def packs_calls(tree: Path, call: HeldCall) -> Calls:
     folder = os.fsencode(tree.parent)
     writer = _native.PackWriter(folder, b"pack-1", threads=1)
-    layout = _native.Layout(writer)
-    layout.add(*listing_of(tree))
-    root = layout.finish()
+    root = _native.write_tree([listing_of(tree)], writer)
     writer.finish()
     packs = _native.Packs(1 << 20)
     packs.add(folder)
@@ -204,10 +175,8 @@ def lent_objects(tree: Path, call: HeldCall) -> tuple[HeldObjects, bytes]:
     No call is held before the caller clears `held.is_inside`.
     """
     objects = HeldObjects(call)
-    layout = _native.Layout(objects)
     call.is_inside.set()
-    layout.add(*listing_of(tree))
-    return objects, layout.finish()
+    return objects, _native.write_tree([listing_of(tree)], objects)
 
 
 def listing_hashes_calls(tree: Path, call: HeldCall) -> Calls:
@@ -236,17 +205,6 @@ def walk_calls(tree: Path, call: HeldCall) -> Calls:
     return lambda: next(walk, None), {"next": lambda: next(walk, None)}
 
 
-def level_calls(tree: Path, call: HeldCall) -> Calls:
-    objects, root = lent_objects(tree, call)
-    limit = _native.EntryLimit(1000)
-    level = _native.Level(objects, b"", root, limit)
-    call.is_inside.clear()
-    return lambda: _native.Level(objects, b"", root, limit), {
-        "next": lambda: next(level, None),
-        "a new one": lambda: _native.Level(objects, b"", root, limit),
-    }
-
-
 def lookup_calls(tree: Path, call: HeldCall) -> Calls:
     objects, root = lent_objects(tree, call)
     lookup = _native.Lookup(objects, root, 1000)
@@ -255,6 +213,7 @@ def lookup_calls(tree: Path, call: HeldCall) -> Calls:
         "own_tree": lambda: lookup.own_tree(b"a"),
         "leaf": lambda: lookup.leaf(b"file"),
         "subtree": lambda: lookup.subtree(b"a"),
+        "level": lambda: lookup.level(b"", root),
     }
 
 
@@ -275,16 +234,9 @@ def digested_calls(tree: Path, call: HeldCall) -> Calls:
 
 def file_list_calls(tree: Path, call: HeldCall) -> Calls:
     objects, root = lent_objects(tree, call)
-    files = _native.FileList((objects, root, 1000), ([], 0), None)
+    files = _native.FileList((objects, root, 1000), ([], 0), "times")
     call.is_inside.clear()
-    return files.part, {"part": files.part, "left_out": lambda: files.left_out}
-
-
-def ls_calls(tree: Path, call: HeldCall) -> Calls:
-    objects, root = lent_objects(tree, call)
-    listing = _native.Ls((objects, root, 1000), ([], 0))
-    call.is_inside.clear()
-    return listing.part, {"part": listing.part}
+    return lambda: next(files), {"next": lambda: next(files), "left_out": lambda: files.left_out}
 
 
 def publish_order_calls(tree: Path, call: HeldCall) -> Calls:
@@ -361,21 +313,17 @@ def rsync_list_calls(_: Path, call: HeldCall) -> Calls:
 
 OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "TreeReader": tree_reader_calls,
-    "Layout": layout_calls,
     "Scan": scan_calls,
     "TreeComparison": tree_comparison_calls,
-    "ImageBuilder": image_calls,
     "Maker": maker_calls,
     "Packs": packs_calls,
     "ListingHashes": listing_hashes_calls,
     "Comparison": comparison_calls,
     "Walk": walk_calls,
-    "Level": level_calls,
     "Lookup": lookup_calls,
     "BundleReader": bundle_calls,
     "Digested": digested_calls,
     "FileList": file_list_calls,
-    "Ls": ls_calls,
     "PublishOrder": publish_order_calls,
     "EntryList": entry_list_calls,
     "RsyncList": rsync_list_calls,

@@ -15,7 +15,7 @@ from huai_client.tree import DestinationError, PathError, View
 from huai_client.tree.view import stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
-from huai_schema.layout.snapshot import EntryLimit, decode_listing
+from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
 _SAMPLES = 32
@@ -41,7 +41,7 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
     Names from one subdirectory would not do: it may have been removed by hand.
     """
     snapshot, rules = selection.snapshot, selection.rules
-    for step in islice(snapshot.level(ROOT, snapshot.tree, EntryLimit(snapshot.limit)), _STEPS):
+    for step in islice(snapshot.level(ROOT, snapshot.tree), _STEPS):
         if isinstance(step, Listing) and step.path == ROOT:
             leaves = (entry.path for entry in decode_listing(step) if entry.path)
             names = (path for path in leaves if rules.reaches(path, directory=False))

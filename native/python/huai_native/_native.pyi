@@ -234,8 +234,29 @@ class BlockIndex:
     def length(size: int) -> int:
         """Return the number of bytes of the index of a file of `size` bytes."""
 
-    def places(self, older: BlockIndex | None) -> BlockPlaces:
-        """Return the source of each block, given a local file with the index `older`."""
+    def unknown_bytes(self, older: BlockIndex | None) -> int:
+        """Return the bytes in blocks that a local file with the index `older` does not have."""
+
+    def changed_ranges(self, older: BlockIndex) -> list[tuple[int, int]]:
+        """Return begin and end of the ranges that differ from `older`, place by place."""
+
+    def assemble(
+        self,
+        target: int,
+        sources: tuple[BlockIndex | None, int | None, int | None, bool],
+        threads: int,
+        hear: Callable[[int], bool],
+    ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
+        """Fill the empty open file `target` with the blocks that local files have.
+
+        `sources`: the index and the file of the older version, whose blocks are used unread at the
+        same place and proved anywhere else; the file of an interrupted run; and True to copy blocks
+        at the same place that cannot be shared, False to make the file a patch.  `hear` gets the
+        number of bytes done; if it returns False, the call ends with an `OSError`.
+
+        Returns begin and end of the missing ranges; the bytes found at the same place, found
+        elsewhere, and zero; and True if the new file shares blocks with the old one.
+        """
 
     @property
     def size(self) -> int:
@@ -257,35 +278,6 @@ class BlockIndex:
         """Return the blocks in `ranges` of an open file that do not match the index."""
 
 @final
-class BlockPlaces:
-    """The sources of the blocks of one file, as far as its indices show them."""
-
-    @property
-    def unknown(self) -> int:
-        """The bytes in blocks that the older version does not have."""
-
-    def changed_ranges(self) -> list[tuple[int, int]]:
-        """Return begin and end of the ranges that differ from the older version, place by place."""
-
-    def assemble(
-        self,
-        target: int,
-        sources: tuple[int | None, int | None, bool],
-        threads: int,
-        hear: Callable[[int], bool],
-    ) -> tuple[list[tuple[int, int]], tuple[int, int, int], bool]:
-        """Fill the empty open file `target` with the blocks that local files have.
-
-        `sources`: the older version, whose blocks are used unread at the same place and proved
-        anywhere else; the file of an interrupted run; and True to copy blocks at the same place
-        that cannot be shared, False to make the file a patch.  `hear` gets the number of bytes
-        done; if it returns False, the call ends with an `OSError`.
-
-        Returns begin and end of the missing ranges; the bytes found at the same place, found
-        elsewhere, and zero; and True if the new file shares blocks with the old one.
-        """
-
-@final
 class Pace:
     """A limit on the rate and the duration of reading, which begins when it is created."""
 
@@ -294,21 +286,15 @@ class Pace:
 
     def is_over(self) -> bool: ...
 
-@final
-class Undigested:
-    """The files of a snapshot that have no digest."""
+def find_undigested(
+    lent: _Snapshot, most: int, before: tuple[int, bytes] | None, bounds: tuple[int, int]
+) -> tuple[int, int, tuple[int, bytes] | None, list[bytes]]:
+    """Find the files of a snapshot that have no digest, and keep the `most` newest of them.
 
-    files: int
-    size: int
-    """The number of files, and the bytes of their content."""
-    last: tuple[int, bytes] | None
-    """The mtime and the path of the last file that was kept."""
-
-    def __new__(cls, lent: _Snapshot, most: int, before: tuple[int, bytes] | None) -> Undigested:
-        """Keep the `most` newest files that follow `before`, the `last` of an earlier object."""
-
-    def lists(self, files: int, size: int) -> list[bytes]:
-        """Return lists of paths, each ended by NUL, of at most `files` files and `size` bytes."""
+    Returns their number and their bytes; and of those that follow `before` the mtime and path of
+    the last that was kept, and lists of the kept paths, each ended by NUL.  A list has at most the
+    files and bytes of `bounds`.
+    """
 
 @final
 class FoundDigests:
@@ -326,25 +312,13 @@ _Digested: TypeAlias = tuple[bytes, int, int, bytes]
 """A path, size, mtime and digest."""
 
 @final
-class DigestedBatch:
-    """A batch of files with digests."""
-
-    def __new__(cls, rows: Sequence[_Digested]) -> DigestedBatch: ...
-    def __len__(self) -> int: ...
-    def size(self, count: int) -> int:
-        """Return the total bytes of the first `count` files."""
-
-    def file(self, number: int) -> tuple[bytes, int]:
-        """Return the path and the size of a file."""
-
-@final
 class Digested:
     """The files of a snapshot with digests, in tree order; of a hardlink group the first name."""
 
     def __new__(cls, lent: _Snapshot, after: bytes | None) -> Digested:
         """Begin after the path `after`, which may be missing."""
 
-    def batch(self, files: int, size: int) -> DigestedBatch:
+    def batch(self, files: int, size: int) -> list[_Digested]:
         """Return at most `files` further files, until `size` bytes are reached, or none."""
 
 @final
@@ -356,12 +330,12 @@ class Scrub:
         """Return inode and ctime of an entry, None if it is missing; raises `OSError`."""
 
     def read(
-        self, batch: DigestedBatch, pace: Pace
-    ) -> tuple[int, list[tuple[*_Digested, tuple[bytes, int, int] | None, int]]]:
+        self, files: Sequence[_Digested], pace: Pace
+    ) -> tuple[int, list[tuple[int, tuple[tuple[bytes, int, int] | None, int]]]]:
         """Return the number of files read before `pace` was over, and the files that differ.
 
-        Each has what was expected; then digest, inode and ctime if size and time are as expected,
-        else None; and an errno, 0 if size or time differ or the file is gone.
+        Each has its place; then digest, inode and ctime if size and time are as expected, else
+        None; and an errno, 0 if size or time differ or the file is gone.
         """
 
 @final
@@ -409,39 +383,30 @@ class Entries:
     def batch(self, most: int) -> _Batch | None:
         """Return about `most` further entries; None if there are no more."""
 
-@final
-class EntryLimit:
-    """A limit on the entries, and in proportion the bytes, that one use of a snapshot may read."""
-
-    def __new__(cls, limit: int) -> EntryLimit: ...
-
 _Exported: TypeAlias = tuple[Sequence[bytes], int]
 """The paths of files to leave out, and the mtime in seconds to show for their directories."""
 
 @final
-class FileList:
-    """A file list of Fedora's mirrors, as `create-filelist` of quick-fedora-mirror writes it.
+class FileList(Iterator[bytes]):
+    """A list of all entries as text, in pieces.
 
-    The directories of files that are left out are left out too.
+    `times` is the list of Fedora's mirrors as `create-filelist` of quick-fedora-mirror writes it,
+    with times, types and sizes.  With endings it has only the paths with one of them, or all.
+    Directories of files that are left out are left out too.  `ls-lR` is the output of `ls -lR`, in
+    the C locale and in UTC.
     """
 
-    def __new__(cls, lent: _Snapshot, own: _Exported, endings: Sequence[bytes] | None) -> FileList:
-        """List times, types and sizes; with `endings` only the paths with one of them, or all."""
-
-    def part(self) -> bytes | None:
-        """Return further lines; None if there are no more."""
-
+    def __new__(
+        cls,
+        lent: _Snapshot,
+        own: _Exported,
+        style: Literal["times", "ls-lR"] | Sequence[bytes],
+    ) -> FileList: ...
+    def __iter__(self) -> FileList: ...
+    def __next__(self) -> bytes: ...
     @property
     def left_out(self) -> int:
         """The number of names so far that no line can hold; a directory counts once."""
-
-@final
-class Ls:
-    """The output of `ls -lR`, in the C locale and in UTC."""
-
-    def __new__(cls, lent: _Snapshot, own: _Exported) -> Ls: ...
-    def part(self) -> bytes | None:
-        """Return further lines; None if there are no more."""
 
 @final
 class Filter:
@@ -465,49 +430,28 @@ class Filter:
 _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """A path, attributes, leaves and digests."""
 
-@final
-class ImageBuilder:
-    """A builder of an EROFS image from listings in tree order, the root first."""
+def write_image(
+    path: bytes,
+    listings: tuple[Iterable[_Listing], Iterable[_Listing]],
+    pair: Callable[[bytes, bytes], tuple[int, int]],
+    uuid: bytes,
+) -> tuple[int | None, int]:
+    """Write an EROFS image to the empty file at `path`.
 
-    def __new__(cls, path: bytes, pair: Callable[[bytes, bytes], tuple[int, int]]) -> ImageBuilder:
-        """Build into the empty file at `path`; `pair` returns the numbers of a user and a group.
+    `listings` are all directories with hardlinks, then all directories in tree order.  `pair`
+    returns the numbers of a user and a group.  Exceptions of both are passed on unchanged; an error
+    of the disk is an `OSError`, a hardlink to a missing file a `FormatError`.
 
-        Exceptions of `pair` are passed on unchanged; an error of the disk is an `OSError`.
-        """
-
-    @property
-    def entries(self) -> int:
-        """The number of paths placed so far."""
-
-    def count_links(self, path: bytes, leaves: bytes) -> None:
-        """Count the hardlinks of a directory; needed for all directories before the first `add`."""
-
-    def add(self, path: bytes, attributes: bytes, leaves: bytes) -> None:
-        """Add the next directory; `FormatError` for a hardlink to a missing file."""
-
-    def finish(self, uuid: bytes) -> int | None:
-        """Complete the image; returns its number of blocks, None if it exceeds 16 TiB."""
-
-    def close(self) -> None:
-        """Close the file, whether it is complete or not."""
-
-@final
-class Layout:
-    """The git objects of a module, made of its directories in tree order.
-
-    Objects are written as soon as they are complete.  Exceptions of the writer are passed on
-    unchanged; without a writer only ids are computed.
+    Returns the number of blocks, None if they exceed 16 TiB, and the number of entries.
     """
 
-    def __new__(cls, writer: _Writer | None) -> Layout: ...
-    def add(self, path: bytes, attributes: bytes, leaves: bytes, digests: bytes) -> None:
-        """Add the next directory; `FormatError` if it is not the next one in tree order.
+def write_tree(listings: Iterable[_Listing], writer: _Writer | None) -> bytes:
+    """Write the git objects of a module, whose listings are in tree order; returns its root tree.
 
-        Without attributes these are more leaves of the last directory.
-        """
-
-    def finish(self) -> bytes:
-        """Return the id of the root tree; `FormatError` without a root."""
+    A listing without attributes has more leaves of the one before.  Objects are written as soon as
+    they are complete; without a writer only ids are computed.  Exceptions of both are passed on
+    unchanged; `FormatError` for listings in another order, or without a root.
+    """
 
 class _BinaryFile(Protocol):
     def read(self, count: int, /) -> bytes: ...
@@ -575,14 +519,6 @@ def compare_file_lists(old: _BinaryFile, new: _BinaryFile) -> tuple[list[bytes],
     """
 
 @final
-class Level(Iterator[_Listing | tuple[bytes, bytes]]):
-    """An iterator over one own directory, in tree order; own subdirectories are path and id."""
-
-    def __new__(cls, reader: _Reader, path: bytes, tree: bytes, limit: EntryLimit) -> Level: ...
-    def __iter__(self) -> Level: ...
-    def __next__(self) -> _Listing | tuple[bytes, bytes]: ...
-
-@final
 class Lookup:
     """A lookup of paths in a snapshot; exceptions of the reader are passed on unchanged."""
 
@@ -593,8 +529,11 @@ class Lookup:
     def leaf(self, path: bytes) -> tuple[bytes, bytes] | None:
         """Return the line of a file or symlink, and its digest, empty if it is missing."""
 
-    def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk:
+    def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk[_Listing]:
         """Return a directory and all below it, or the entries that one of `filters` mirrors."""
+
+    def level(self, path: bytes, tree: bytes) -> Walk[_Listing | tuple[bytes, bytes]]:
+        """Return one own directory in tree order; own subdirectories are path and id."""
 
 @final
 class BundleReader:
@@ -1431,8 +1370,8 @@ def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
     """
 
 @final
-class Walk(Iterator[_Listing]):
-    """An iterator over a directory and all below it, or what one of the filters mirrors."""
+class Walk(Iterator[_T_co]):
+    """An iterator over a part of a snapshot."""
 
-    def __iter__(self) -> Walk: ...
-    def __next__(self) -> _Listing: ...
+    def __iter__(self) -> Walk[_T_co]: ...
+    def __next__(self) -> _T_co: ...

@@ -48,19 +48,19 @@ mod _native {
     #[pymodule_export]
     use crate::digests::found_digests::FoundDigests;
     #[pymodule_export]
-    use crate::digests::undigested::Undigested;
+    use crate::digests::undigested::find_undigested;
     #[pymodule_export]
     use crate::export::attr_tree::Maker;
     #[pymodule_export]
-    use crate::export::filelist::{FileList, Ls};
+    use crate::export::filelist::FileList;
     #[pymodule_export]
-    use crate::export::image::ImageBuilder;
+    use crate::export::image::write_image;
     #[pymodule_export]
-    use crate::hashing::block_index::{BlockIndex, BlockPlaces, patch_file, reserve_patch};
+    use crate::hashing::block_index::{BlockIndex, patch_file, reserve_patch};
     #[pymodule_export]
     use crate::hashing::hash::{Blake3, hash_file};
     #[pymodule_export]
-    use crate::hashing::scrub::{Digested, DigestedBatch, Scrub};
+    use crate::hashing::scrub::{Digested, Scrub};
     #[pymodule_export]
     use crate::packs::git_tree::{decode_tree, encode_tree, object_id};
     #[pymodule_export]
@@ -71,8 +71,6 @@ mod _native {
     use crate::packs::writer::PackWriter;
     #[pymodule_export]
     use crate::scan::change_list::ChangeList;
-    #[pymodule_export]
-    use crate::scan::layout::Layout;
     #[pymodule_export]
     use crate::scan::tree_watch::TreeWatch;
     #[pymodule_export]
@@ -90,7 +88,9 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::listing_hash::ListingHashes;
     #[pymodule_export]
-    use crate::snapshots::snapshot::{EntryLimit, Level, Lookup, Walk, read_own_directory};
+    use crate::snapshots::listings::write_tree;
+    #[pymodule_export]
+    use crate::snapshots::snapshot::{Lookup, Walk, read_own_directory};
     #[pymodule_export]
     use crate::source::{EntryList, RsyncList, compare_file_lists};
     #[pymodule_export]

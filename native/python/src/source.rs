@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::commit::{Counts, counts};
 use crate::packs::lent::snapshot;
-use crate::scan::layout::Writer;
+use crate::packs::writer::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;

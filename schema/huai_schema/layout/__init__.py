@@ -1,1 +1,1 @@
-"""Listings to git objects and back (FORMAT.md, "Layout")."""
+"""Git objects as listings (FORMAT.md, "Layout")."""

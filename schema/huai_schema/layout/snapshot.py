@@ -7,7 +7,7 @@ the checks of decoding a listing, and rules over a whole directory when only a p
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from huai_native import _native
 from huai_schema.codec.columns import decoded
@@ -17,9 +17,6 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import TOTAL_ENTRIES
 from huai_schema.paths import ROOT, RelPath, parent
-
-EntryLimit: TypeAlias = _native.EntryLimit
-"""The limit on the entries that one pass over a snapshot reads."""
 
 
 class OwnDirectory(NamedTuple):
@@ -49,9 +46,9 @@ class Snapshot:
         """The snapshot as functions of the engine take it."""
         return self.reader, self.tree, self.limit
 
-    def undigested(self) -> _native.Undigested:
+    def undigested(self) -> tuple[int, int]:
         """Count the files without a digest and their bytes; reads the whole snapshot."""
-        return _native.Undigested(self.arguments, 0, None)
+        return _native.find_undigested(self.arguments, 0, None, (0, 0))[:2]
 
     @cached_property
     def _lookup(self) -> _native.Lookup:
@@ -74,11 +71,9 @@ class Snapshot:
         for listing in self.listings():
             yield from decode_listing(listing)
 
-    def level(
-        self, path: RelPath, tree: bytes, limit: EntryLimit
-    ) -> Iterator[Listing | tuple[RelPath, bytes]]:
+    def level(self, path: RelPath, tree: bytes) -> Iterator[Listing | tuple[RelPath, bytes]]:
         """Yield the listings of one own tree; (path, id) of subdirectories with own trees."""
-        for step in _native.Level(self.reader, path, tree, limit):
+        for step in self._lookup.level(path, tree):
             yield (RelPath(step[0]), step[1]) if len(step) == 2 else Listing._make(step)
 
     def directory(self, path: RelPath) -> Directory | None:

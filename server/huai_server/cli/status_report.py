@@ -14,7 +14,6 @@ from huai_server.state.paths import ModulePlaces
 from huai_server.store.scrub_record import ScrubRecord, read_record
 
 if TYPE_CHECKING:  # loaded by the code that reads the state
-    from huai_native._native import Undigested
     from huai_schema.codec.pending import PendingCommit
     from huai_server.store.module_state import ModuleState
     from huai_server.watch.record import Watched
@@ -80,7 +79,7 @@ def _committed(state: "ModuleState") -> str:
     return f"serial {info.serial}, committed {when}, {totals}"
 
 
-def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
+def _undigested(name: str, places: ModulePlaces) -> tuple[int, int] | None:
     from huai_server.store.module_state import newest_commit
 
     try:
@@ -92,8 +91,8 @@ def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
 class ContentState(NamedTuple):
     """The state of one module's content."""
 
-    undigested: "Undigested | None"
-    """None without late digests, or without a readable commit."""
+    undigested: tuple[int, int] | None
+    """Files and bytes; None without late digests, or without a readable commit."""
     scrub: ScrubRecord
 
 
@@ -111,7 +110,7 @@ def content_values(content: ContentState) -> dict[str, object]:
     """Return the state for JSON."""
     counts, scrub = content.undigested, content.scrub
     return {
-        "undigested": counts and {"files": counts.files, "bytes": counts.size},
+        "undigested": counts and {"files": counts[0], "bytes": counts[1]},
         "scrub": {
             "begun": scrub.current.begun,
             "files": scrub.current.files,
@@ -128,8 +127,8 @@ def content_text(content: ContentState) -> str:
     """Return the state as a part of a line."""
     counts, scrub = content.undigested, content.scrub
     text = ""
-    if counts and counts.files:
-        text += f", {counted(counts.files, 'file')} ({human(counts.size)}) without a digest"
+    if counts and counts[0]:
+        text += f", {counted(counts[0], 'file')} ({human(counts[1])}) without a digest"
     if scrub.finished:
         text += f", all content was reread by {moment(scrub.finished)}"
     if scrub.damage:

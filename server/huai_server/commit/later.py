@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_native._native import FoundDigests, Pace, Undigested
+from huai_native._native import FoundDigests, Pace, find_undigested
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
 from huai_schema.errors import ExitCode
@@ -74,11 +74,8 @@ def digest_tree(
     reading = _Reading(module, places, pace)
     changed, last = False, None
     while not pace.is_over():
-        undigested = Undigested(past.arguments, _ROUND, last)
-        last = undigested.last
-        if last is None:
-            break
-        for paths in undigested.lists(_BATCH, _BATCH_BYTES):
+        _, _, last, lists = find_undigested(past.arguments, _ROUND, last, (_BATCH, _BATCH_BYTES))
+        for paths in lists:
             if pace.is_over():
                 break
             reading.read(paths)
@@ -87,10 +84,12 @@ def digest_tree(
             committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
             changed = changed or committed.changed
         head, past = newest_commit(name, places)
+        if last is None:
+            break
     return DigestResult(
         head,
         changed,
-        past.undigested().files,
+        past.undigested()[0],
         reading.reader.hashed_files,
         reading.reader.hashed_bytes,
         tuple(reading.problems),

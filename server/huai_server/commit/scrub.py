@@ -17,13 +17,12 @@ one batch, which the next run reads again.  Takes a lock of its own, not the mod
 import errno
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from huai_native._native import Digested, DigestedBatch, Pace, Scrub
+from huai_native._native import Digested, Pace, Scrub
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
 from huai_schema.entries import File
@@ -55,8 +54,9 @@ FILE_COST = 64 << 10
 """The bytes that can be read in the time that finding one file takes."""
 EVERYTHING = 1 << 62
 
-_Finding: TypeAlias = tuple[bytes, int, int, bytes, tuple[bytes, int, int] | None, int]
-"""A finding, as `_native.pyi` lists it."""
+_Digested: TypeAlias = tuple[bytes, int, int, bytes]
+_Finding: TypeAlias = tuple[tuple[bytes, int, int] | None, int]
+"""Rows, as `_native.pyi` lists them."""
 _FILES = 4096
 _BYTES = 256 << 20
 _UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA)
@@ -153,12 +153,13 @@ class _Run:
             if not self._is_committed(damage) or identity is None:
                 del self._damage[damage.path]
             elif identity != damage.identity:
-                batch = DigestedBatch([(damage.path, damage.size, damage.mtime, damage.expected)])
-                done, findings = self._engine.read(batch, pace)
+                file = damage.path, damage.size, damage.mtime, damage.expected
+                done, findings = self._engine.read([file], pace)
                 if done and not findings:
                     del self._damage[damage.path]
-                elif findings and findings[0][4] is not None:
-                    self._record_findings(findings)
+                for _, finding in findings:
+                    if finding[0] is not None:
+                        self._record_finding(file, finding)
         self._save_record()
 
     def _is_committed(self, damage: Damage) -> bool:
@@ -179,7 +180,7 @@ class _Run:
         while left and not pace.is_over():
             self._check_damage()
             batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
-            if not len(batch):
+            if not batch:
                 self._finished = int(time.time())
                 self._round = following_round(self._round, self._span, self._finished)
                 self._save_record()
@@ -188,7 +189,7 @@ class _Run:
             done = self._read(batch, pace)
             self._save_record()
             if done < len(batch):
-                self._report_too_large(batch)
+                self._report_too_large(batch[0][0])
                 break
             left = max(0, left - cost(self._files, self._bytes) + before)
         return ScrubResult(
@@ -208,14 +209,15 @@ class _Run:
             return 0
         return due(self._round, totals.files, totals.bytes, self._span, int(time.time()))
 
-    def _read(self, batch: DigestedBatch, pace: Pace) -> int:
+    def _read(self, batch: list[_Digested], pace: Pace) -> int:
         """Read a batch, and record its progress and findings; return the number of files read."""
         done, findings = self._engine.read(batch, pace)
         if not done:
             return 0
-        size, last = batch.size(done), batch.file(done - 1)[0]
+        size, last = sum(file[1] for file in batch[:done]), batch[done - 1][0]
         self._forget_until(last)
-        self._record_findings(findings)
+        for place, finding in findings:
+            self._record_finding(batch[place], finding)
         self._round = self._round.passed(last, done, size)
         self._files += done
         self._bytes += size
@@ -230,30 +232,30 @@ class _Run:
             if begin < tree_order(path, directory=False) <= end:
                 self._former[path] = self._damage.pop(path)
 
-    def _record_findings(self, findings: Iterable[_Finding]) -> None:
-        """Record damage and problems; count files that changed since the commit."""
-        for path, size, mtime, expected, actual, number in findings:
-            if actual is not None and not self._volatile(path):
-                digest, inode, ctime = actual
-                new = Damage(path, size, mtime, expected, digest, OTHER_CONTENT, self._now)
-                self._record_damage(replace(new, identity=(inode, ctime)))
-            elif number in _UNREADABLE:
-                reason = os.strerror(number)
-                self._record_damage(Damage(path, size, mtime, expected, None, reason, self._now))
-            elif number:
-                self._problems.append(Problem(RelPath(path), os.strerror(number), UNREAD))
-            else:
-                self._changed += 1
+    def _record_finding(self, file: _Digested, finding: _Finding) -> None:
+        """Record damage or a problem, or count a file that changed since the commit."""
+        path, size, mtime, expected = file
+        actual, number = finding
+        if actual is not None and not self._volatile(path):
+            digest, inode, ctime = actual
+            new = Damage(path, size, mtime, expected, digest, OTHER_CONTENT, self._now)
+            self._record_damage(replace(new, identity=(inode, ctime)))
+        elif number in _UNREADABLE:
+            reason = os.strerror(number)
+            self._record_damage(Damage(path, size, mtime, expected, None, reason, self._now))
+        elif number:
+            self._problems.append(Problem(RelPath(path), os.strerror(number), UNREAD))
+        else:
+            self._changed += 1
 
     def _record_damage(self, damage: Damage) -> None:
         """Record damage, with the time at which it was first found."""
         former = self._damage.get(damage.path) or self._former.get(damage.path)
         self._damage[damage.path] = replace(damage, since=former.since) if former else damage
 
-    def _report_too_large(self, batch: DigestedBatch) -> None:
+    def _report_too_large(self, path: bytes) -> None:
         if not self._files:
-            path = RelPath(batch.file(0)[0])
-            self._problems.append(Problem(path, TOO_LARGE, UNREAD))
+            self._problems.append(Problem(RelPath(path), TOO_LARGE, UNREAD))
 
     def _save_record(self) -> None:
         record = ScrubRecord(self._round, self._finished, tuple(self._damage.values()))

@@ -7,10 +7,10 @@ each entry.  Downstreams publish the files in the order that
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import Ls
+from huai_native._native import FileList
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import RelPath, basename, join
@@ -55,13 +55,13 @@ def _time_line(seconds: int) -> Iterator[bytes]:
 
 def _ls_texts(source: Source, _: ExportRequest) -> Texts:
     """Yield the output of `ls -lR` as on Debian's and GNU's mirrors."""
-    yield _LS, _compress(Ls(source.snapshot.arguments, source.left_out))
+    yield _LS, _compress(FileList(source.snapshot.arguments, source.left_out, "ls-lR"))
 
 
-def _compress(listing: Ls) -> Iterator[bytes]:
+def _compress(listing: Iterable[bytes]) -> Iterator[bytes]:
     """Compress a listing reproducibly, with neither a time nor a name in gzip's header."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    while part := listing.part():
+    for part in listing:
         yield packer.compress(part)
     yield packer.flush()
 

@@ -12,6 +12,7 @@ other files.  So they name the other files of exports in the tree, last and with
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from huai_native._native import FileList
 from huai_schema.paths import RelPath
@@ -54,10 +55,9 @@ class Lists:
         yield full, self._full_list()
         yield times, self._time_list()
 
-    def _rows(self, endings: tuple[bytes, ...] | None) -> Iterator[bytes]:
-        rows = FileList(self._source.snapshot.arguments, self._source.left_out, endings)
-        while part := rows.part():
-            yield part
+    def _rows(self, style: Literal["times"] | tuple[bytes, ...]) -> Iterator[bytes]:
+        rows = FileList(self._source.snapshot.arguments, self._source.left_out, style)
+        yield from rows
         self.left_out = rows.left_out
 
     def _full_list(self) -> Iterator[bytes]:
@@ -68,7 +68,7 @@ class Lists:
 
     def _time_list(self) -> Iterator[bytes]:
         yield b"[Version]\n2\n\n[Files]\n"
-        yield from self._rows(None)
+        yield from self._rows("times")
         for path in self._source.exported.without_root():
             yield b"%d\td\t0\t%b\n" % (self._source.time, path)
         for file in self._other_exports:

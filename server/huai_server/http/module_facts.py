@@ -39,4 +39,4 @@ def _count_undigested(repository: Repository, _: object) -> tuple[str | None, in
     head = repository.head()
     if head is None:
         return None, 0
-    return head.commit, repository.snapshot(head)[1].undigested().files
+    return head.commit, repository.snapshot(head)[1].undigested()[0]

@@ -11,7 +11,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_native._native import BlockIndex, ListingHashes, check_hardlinks
+from huai_native._native import BlockIndex, ListingHashes, check_hardlinks, write_tree
 from huai_schema.codec.commits import Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import read_keys
@@ -21,7 +21,6 @@ from huai_schema.codec.static_files import FOLDER, HEAD, Static
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import decode_tree
-from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import is_graph_sound
@@ -134,7 +133,7 @@ class _Check:
         descriptor, snapshot = self._repository.snapshot(head)
         if descriptor.module != self._name:
             self._faults.append(f"the repository is of module {descriptor.module!r}")
-        if layout.build(self._counted(snapshot), None) != snapshot.tree:
+        if write_tree(self._counted(snapshot), None) != snapshot.tree:
             self._faults.append(f"{head.commit}: the layout is not canonical")
         totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
         if totals != head.info.totals:

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from huai_native._native import PackWriter
+from huai_native._native import PackWriter, write_tree
 from huai_program.packs import TEMPORARY
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.listing import Listing
-from huai_schema.layout import layout
 from huai_schema.paths import RelPath
 from huai_server.commit.list_record import LIST_RECORD, ListRecord, settings_of
 from huai_server.config.load import load
@@ -78,7 +77,7 @@ def commit_listings(tree: Path, root: Path, directories: int) -> None:
     name = os.fsencode(TEMPORARY + secrets.token_hex(8))
     writer = PackWriter(os.fsencode(repository.pack_folder), name, threads=os.cpu_count() or 1)
     descriptor = Descriptor(_MODULE, module.content_urls, module.rules, secrets.token_hex(16))
-    top = write_root(descriptor, layout.build(_listings(directories), writer), writer)
+    top = write_root(descriptor, write_tree(_listings(directories), writer), writer)
     writer.finish()
     tops = (directories - 1) // _DIRECTORIES + 1
     files = directories * _FILES

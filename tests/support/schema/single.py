@@ -4,7 +4,7 @@ from huai_native import _native
 from huai_schema.codec.escaping import escape
 from huai_schema.codec.listing import Listing
 from huai_schema.git.objects import TreeItem, encode_tree
-from huai_schema.layout.snapshot import EntryLimit, OwnDirectory, Snapshot
+from huai_schema.layout.snapshot import OwnDirectory, Snapshot
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 
@@ -25,7 +25,7 @@ def read_manifest(text: bytes, column: bytes = b"", path: bytes = b"") -> list[L
     if column:
         items.append(TreeItem(b"d", objects.write("blob", column), is_tree=False))
     tree = objects.write("tree", encode_tree(items))
-    steps = Snapshot(objects, tree).level(RelPath(path), tree, EntryLimit(1 << 20))
+    steps = Snapshot(objects, tree).level(RelPath(path), tree)
     return [step for step in steps if isinstance(step, Listing)]
 
 

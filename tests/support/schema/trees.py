@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import TypeAlias
 
+from huai_native._native import write_tree
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change, Moved, differing
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.layout.layout import build
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, join, parent, path_order
 from tests.support.schema.lines import encode_directory, encode_leaf
@@ -57,7 +57,7 @@ def listings(tree: Iterable[Entry]) -> Iterator[Listing]:
 
 def snapshot(tree: Tree, objects: MemoryObjects | None = None) -> Snapshot:
     objects = objects if objects is not None else MemoryObjects()
-    return Snapshot(objects, build(listings(tree.values()), objects))
+    return Snapshot(objects, write_tree(listings(tree.values()), objects))
 
 
 def random_tree(random: Random, size: int) -> Tree:

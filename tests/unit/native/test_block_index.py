@@ -24,7 +24,7 @@ def test_of_a_file(tmp_path: Path, threads: int) -> None:
     assert (index.size, index.digest()) == (len(content), blake3(content).digest())
     assert wide is not None
     assert (wide.block_size, wide.digest()) == (2 * BLOCK, index.digest())
-    assert index.places(wide).unknown > 0
+    assert index.unknown_bytes(wide) > 0
     os.truncate(tmp_path / "file", 1)
     with (tmp_path / "file").open("rb") as file:
         assert BlockIndex.of_file(file.fileno(), BLOCK, threads) is None
@@ -39,4 +39,4 @@ def test_it_can_be_ended(tmp_path: Path) -> None:
         index = BlockIndex.of_file(zeros.fileno(), BLOCK, 2)
         assert index is not None
         with pytest.raises(OSError, match="cancel"):
-            index.places(None).assemble(new.fileno(), (None, None, True), 1, lambda _: False)
+            index.assemble(new.fileno(), (None, None, None, True), 1, lambda _: False)

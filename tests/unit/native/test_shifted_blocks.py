@@ -30,11 +30,11 @@ def missing(folder: Path, old: bytes, new: bytes, *, claimed: bytes | None = Non
     old_path, new_path, result = folder / "old", folder / "new", folder / "made"
     old_path.write_bytes(old if claimed is None else claimed)
     new_path.write_bytes(new)
-    places = index_of(new_path).places(index_of(old_path))
+    index, older = index_of(new_path), index_of(old_path)
     old_path.write_bytes(old)
     with old_path.open("rb") as source, result.open("w+b") as target:
-        sources = source.fileno(), None, True
-        ranges, counts, _ = places.assemble(target.fileno(), sources, 2, lambda _: True)
+        sources = older, source.fileno(), None, True
+        ranges, counts, _ = index.assemble(target.fileno(), sources, 2, lambda _: True)
     content = bytearray(result.read_bytes())
     for begin, end in ranges:
         content[begin:end] = new[begin:end]

@@ -36,8 +36,8 @@ def scan(tree: Path) -> Callable[[], object]:
 
 
 def scrub(tree: Path) -> Callable[[], object]:
-    opened, batch = _native.Scrub(os.fsencode(tree)), _native.DigestedBatch([READ])
-    return lambda: opened.read(batch, _native.Pace(0, None))
+    opened = _native.Scrub(os.fsencode(tree))
+    return lambda: opened.read([READ], _native.Pace(0, None))
 
 
 def compare(tree: Path) -> Callable[[], object]:

@@ -15,10 +15,9 @@ from huai_schema.paths import RelPath
 from tests.support.two_threads import BOUND, OBJECTS
 
 NEVER_WAITING = {
-    *("Arrived", "BlockIndex", "BlockPlaces", "BundleWriter", "ChangeList"),
-    *("DigestedBatch", "Entries", "EntryLimit", "Filter", "FoundDigests"),
+    *("Arrived", "BlockIndex", "BundleWriter", "ChangeList", "Entries", "Filter", "FoundDigests"),
     *("Blake3", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
-    *("Renames", "Rows", "Scrub", "Tree", "TreeWatch", "Undigested"),
+    *("Renames", "Rows", "Scrub", "Tree", "TreeWatch"),
 }
 """The classes whose methods call nothing of Python's while they hold the state of their object."""
 

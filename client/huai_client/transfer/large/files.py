@@ -33,7 +33,7 @@ from huai_client.transfer.urls import ContentUrl, Transport, stated_url
 from huai_client.tree import View
 from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of
-from huai_native._native import BlockIndex, BlockPlaces
+from huai_native._native import BlockIndex
 from huai_program.urls import login_of
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -56,8 +56,7 @@ class BlockSource(NamedTuple):
     """An older version that blocks are taken from."""
 
     file: Older
-    places: BlockPlaces
-    """The places in it of the blocks of the new version."""
+    blocks: BlockIndex
 
 
 class _Result(NamedTuple):
@@ -110,7 +109,7 @@ class LargeFiles:
                 return None
             most = self._missing_most(file)
             older = self._nearest(older_files, file.path, index, read=most > 0)
-            if (file.size if older is None else older.places.unknown) > most:
+            if (index.unknown_bytes(older.blocks) if older else file.size) > most:
                 return None
             return self._make(file, index, older)
 
@@ -153,15 +152,15 @@ class LargeFiles:
         `read`: the file at `path` may be read to find its blocks.
         """
         sources = [
-            BlockSource(older, index.places(blocks))
+            BlockSource(older, blocks)
             for older, blocks in older_files
             if blocks is not None and blocks.block_size == index.block_size
         ]
         present = next((older for older, _ in older_files if older.path == path), None)
         if not sources and read and present is not None:
             blocks = present.read(index.block_size, self._policy.threads)
-            return BlockSource(present, index.places(blocks)) if blocks else None
-        return min(sources, key=lambda each: each.places.unknown, default=None)
+            return BlockSource(present, blocks) if blocks else None
+        return min(sources, key=lambda each: index.unknown_bytes(each.blocks), default=None)
 
     def _make(self, file: File, index: BlockIndex, older: BlockSource | None) -> ReuseMethod | None:
         """Stage `file`; return the method, or None if blocks were fetched or are missing."""
@@ -182,7 +181,7 @@ class LargeFiles:
             incoming.salvage(run, {file.path: file})
             return None
         if result.is_patch and older is not None:
-            ranges = older.places.changed_ranges()
+            ranges = index.changed_ranges(older.blocks)
             self._staging.keep_patch(Patch(file, ranges, file_state(older.file.status)), run)
         else:
             self._staging.keep(run, [file])
@@ -191,13 +190,12 @@ class LargeFiles:
 
     def _fill(self, new_file: NewFile, older: BlockSource | None) -> _Result | None:
         """Fill the new file; return None if it is not complete."""
-        places = new_file.blocks.places(None) if older is None else older.places
-        source = None if older is None else older.file.handle
-        in_place = older is not None and self._may_patch(new_file.file, older)
+        blocks, source = (older.blocks, older.file.handle) if older else (None, None)
+        in_place = older is not None and self._may_patch(new_file, older)
         with self._staging.left_of(new_file.file) as partial:
-            missing, _, is_clone = places.assemble(
+            missing, _, is_clone = new_file.blocks.assemble(
                 new_file.handle,
-                (source, partial, not in_place),
+                (blocks, source, partial, not in_place),
                 self._policy.threads,
                 lambda _: not self._policy.deadline.over,
             )
@@ -210,9 +208,10 @@ class LargeFiles:
             return _Result(way, is_patch=False) if right else None
         return _Result(way, is_patch=is_patch)
 
-    def _may_patch(self, file: File, source: BlockSource) -> bool:
+    def _may_patch(self, new_file: NewFile, source: BlockSource) -> bool:
         """Return True if the older version may be changed in place, if it cannot be cloned."""
-        if source.places.changed_ranges() == [(0, file.size)]:
+        file = new_file.file
+        if new_file.blocks.changed_ranges(source.blocks) == [(0, file.size)]:
             return False  # no block would stay: all were written twice
         older = source.file
         one_name = older.status.st_nlink == 1 and file.link is None

@@ -5,7 +5,7 @@ use huai_format::{walks, write};
 use pyo3::prelude::*;
 
 use crate::packs::lent::snapshot;
-use crate::scan::layout::Writer;
+use crate::packs::writer::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;

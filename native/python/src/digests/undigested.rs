@@ -2,79 +2,58 @@
 
 use huai_format::path::RelPath;
 use huai_format::snapshots::{EntryLimit, Walk};
-use huai_format::walks;
-use huai_format::walks::UndigestedFile;
+use huai_format::walks::{Undigested, UndigestedFile};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::packs::lent::snapshot;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
-/// How many they are, and the newest of them.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Undigested {
-    newest: Vec<UndigestedFile>,
-    #[pyo3(get)]
-    files: u64,
-    #[pyo3(get)]
-    size: u64,
+/// Files, bytes, the last file, lists.
+type UndigestedFiles = (u64, u64, Option<(i64, Vec<u8>)>, Vec<Vec<u8>>);
+
+#[pyfunction]
+pub(crate) fn find_undigested(
+    py: Python<'_>,
+    lent: (Py<PyAny>, Vec<u8>, u64),
+    most: usize,
+    before: Option<(i64, Vec<u8>)>,
+    bounds: (usize, u64),
+) -> PyResult<UndigestedFiles> {
+    let (reader, tree, limit) = lent;
+    let snapshot = snapshot(reader, &tree)?;
+    let before = before.map(|(mtime, path)| (mtime, RelPath::trusted(path)));
+    let gathered = wait(py, move |_| {
+        let mut walk = Walk::new(&snapshot, EntryLimit::new(limit));
+        let mut gathered = Undigested::new(most, before);
+        while let Some(listing) = walk.next(&snapshot)? {
+            gathered.gather(&listing)?;
+        }
+        Ok(gathered)
+    })?;
+    let gathered = gathered.map_err(refuse)?;
+    let (files, size) = (gathered.files, gathered.bytes);
+    let newest = gathered.newest();
+    let last = newest.last();
+    let last = last.map(|last| (last.mtime, last.path.as_bytes().to_vec()));
+    Ok((files, size, last, in_lists(&newest, bounds)))
 }
 
-#[pymethods]
-impl Undigested {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        lent: (Py<PyAny>, Bound<'_, PyBytes>, u64),
-        most: usize,
-        before: Option<(i64, Vec<u8>)>,
-    ) -> PyResult<Self> {
-        let (reader, tree, limit) = lent;
-        let snapshot = snapshot(reader, tree.as_bytes())?;
-        let before = before.map(|(mtime, path)| (mtime, RelPath::trusted(path)));
-        let gathered = wait(py, move |_| {
-            let mut walk = Walk::new(&snapshot, EntryLimit::new(limit));
-            let mut gathered = walks::Undigested::new(most, before);
-            while let Some(listing) = walk.next(&snapshot)? {
-                gathered.gather(&listing)?;
-            }
-            Ok(gathered)
-        })?;
-        let gathered = gathered.map_err(refuse)?;
-        Ok(Self {
-            files: gathered.files,
-            size: gathered.bytes,
-            newest: gathered.newest(),
-        })
-    }
-
-    /// The last of those that were kept: its time and its path.
-    #[getter]
-    fn last<'py>(&self, py: Python<'py>) -> Option<(i64, Bound<'py, PyBytes>)> {
-        let last = self.newest.last()?;
-        Some((last.mtime, PyBytes::new(py, last.path.as_bytes())))
-    }
-
-    /// The kept files, in lists of at most so many files, and so many bytes of content: the
-    /// paths, each ended by a NUL.
-    fn lists<'py>(&self, py: Python<'py>, files: usize, size: u64) -> Vec<Bound<'py, PyBytes>> {
-        let mut lists = Vec::new();
-        let (mut list, mut count, mut held) = (Vec::new(), 0, 0_u64);
-        for file in &self.newest {
-            if count > 0 && (count == files || held.saturating_add(file.size) > size) {
-                lists.push(PyBytes::new(py, &list));
-                (count, held) = (0, 0);
-                list.clear();
-            }
+/// Split files into lists of at most so many files and so many bytes; a NUL ends each path.
+fn in_lists(newest: &[UndigestedFile], (files, size): (usize, u64)) -> Vec<Vec<u8>> {
+    let mut lists: Vec<Vec<u8>> = Vec::new();
+    let (mut count, mut held) = (files, 0_u64);
+    for file in newest {
+        if count == files || held.saturating_add(file.size) > size {
+            lists.push(Vec::new());
+            (count, held) = (0, 0);
+        }
+        if let Some(list) = lists.last_mut() {
             list.extend_from_slice(file.path.as_bytes());
             list.push(0);
-            count += 1;
-            held = held.saturating_add(file.size);
         }
-        if count > 0 {
-            lists.push(PyBytes::new(py, &list));
-        }
-        lists
+        count += 1;
+        held = held.saturating_add(file.size);
     }
+    lists
 }

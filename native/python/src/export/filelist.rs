@@ -20,70 +20,56 @@ type Lent<'py> = (Py<PyAny>, Bound<'py, PyBytes>, u64);
 /// Paths of files that are left out, and the seconds that their directories show.
 type Own = (Vec<Vec<u8>>, i64);
 
-fn open_walk((lent, tree, limit): Lent<'_>) -> PyResult<(Snapshot<Reader>, Walk)> {
-    let snapshot = snapshot(lent, tree.as_bytes())?;
-    let walk = Walk::new(&snapshot, EntryLimit::new(limit));
-    Ok((snapshot, walk))
+/// `ls-lR`, `times`, or the endings of the names that Fedora's lists have.
+#[derive(FromPyObject)]
+enum Style {
+    Named(String),
+    Names(Vec<Vec<u8>>),
 }
 
-fn exported((files, time): Own) -> Exported {
-    Exported::new(files.into_iter().map(RelPath::trusted).collect(), time)
+/// A formatter of the text, from directories in tree order.
+enum Text {
+    Fedora(fedora::FileList),
+    Ls(ls::Ls),
 }
 
-/// A file list of Fedora's mirrors.
+/// A list of all entries as text.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, fedora::FileList)>);
+pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, Text)>);
 
 #[pymethods]
 impl FileList {
     #[new]
-    fn new(lent: Lent<'_>, own: Own, endings: Option<Vec<Vec<u8>>>) -> PyResult<Self> {
-        let (snapshot, walk) = open_walk(lent)?;
-        let rows = endings.map_or(Rows::Times, Rows::Names);
-        let list = fedora::FileList::new(rows, exported(own));
-        Ok(Self(Guarded::new((snapshot, walk, list))))
-    }
-
-    fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut open = self.0.try_lock()?;
-        let (snapshot, walk, list) = &mut *open;
-        let mut out = Vec::new();
-        while out.len() < PART {
-            let Some(listing) = walk.next(snapshot).map_err(refuse)? else {
-                break;
-            };
-            list.put_listing(&listing, &mut out).map_err(refuse)?;
-        }
-        Ok((!out.is_empty()).then(|| PyBytes::new(py, &out)))
-    }
-
-    #[getter]
-    fn left_out(&self) -> PyResult<u64> {
-        let open = self.0.try_lock()?;
-        Ok(open.2.left_out())
-    }
-}
-
-/// The output of `ls -lR`.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Ls(Guarded<(Snapshot<Reader>, Walk, ls::Ls)>);
-
-#[pymethods]
-impl Ls {
-    #[new]
-    fn new(lent: Lent<'_>, own: Own) -> PyResult<Self> {
-        let limit = lent.2;
-        let (snapshot, mut walk) = open_walk(lent)?;
-        let mut directories = Directories::default();
-        while let Some(listing) = walk.next(&snapshot).map_err(refuse)? {
-            directories.gather(&listing).map_err(refuse)?;
-        }
-        let walk = Walk::new(&snapshot, EntryLimit::new(limit));
-        let text = ls::Ls::new(directories, exported(own));
+    fn new(lent: Lent<'_>, own: Own, style: Style) -> PyResult<Self> {
+        let (reader, tree, limit) = lent;
+        let snapshot = snapshot(reader, tree.as_bytes())?;
+        let walk = || Walk::new(&snapshot, EntryLimit::new(limit));
+        let (files, time) = own;
+        let exported = Exported::new(files.into_iter().map(RelPath::trusted).collect(), time);
+        let text = match style {
+            Style::Names(endings) => {
+                Text::Fedora(fedora::FileList::new(Rows::Names(endings), exported))
+            }
+            Style::Named(name) if name == "times" => {
+                Text::Fedora(fedora::FileList::new(Rows::Times, exported))
+            }
+            Style::Named(_) => {
+                let (mut walk, mut directories) = (walk(), Directories::default());
+                while let Some(listing) = walk.next(&snapshot).map_err(refuse)? {
+                    directories.gather(&listing).map_err(refuse)?;
+                }
+                Text::Ls(ls::Ls::new(directories, exported))
+            }
+        };
+        let walk = walk();
         Ok(Self(Guarded::new((snapshot, walk, text))))
     }
 
-    fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut open = self.0.try_lock()?;
         let (snapshot, walk, text) = &mut *open;
         let mut out = Vec::new();
@@ -91,8 +77,20 @@ impl Ls {
             let Some(listing) = walk.next(snapshot).map_err(refuse)? else {
                 break;
             };
-            text.put_listing(&listing, &mut out).map_err(refuse)?;
+            let put = match text {
+                Text::Fedora(list) => list.put_listing(&listing, &mut out),
+                Text::Ls(text) => text.put_listing(&listing, &mut out),
+            };
+            put.map_err(refuse)?;
         }
         Ok((!out.is_empty()).then(|| PyBytes::new(py, &out)))
+    }
+
+    #[getter]
+    fn left_out(&self) -> PyResult<u64> {
+        Ok(match &self.0.try_lock()?.2 {
+            Text::Fedora(list) => list.left_out(),
+            Text::Ls(_) => 0,
+        })
     }
 }

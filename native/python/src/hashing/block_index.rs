@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use huai_format::content::block_index;
-use huai_format::content::block_index::{BlockSource, may_have_index};
+use huai_format::content::block_index::{self, may_have_index};
 use huai_format::entries::Digest;
 use huai_tree::hashing::hash::Content;
 use huai_tree::large::assemble as engine;
@@ -46,14 +45,38 @@ impl BlockIndex {
     }
 
     #[pyo3(signature = (older))]
-    fn places(slf: Bound<'_, Self>, older: Option<&Bound<'_, Self>>) -> BlockPlaces {
-        let older = older.map(|older| &older.get().0);
-        let index = &slf.get().0;
-        let sources = slf.py().detach(|| index.sources(older));
-        BlockPlaces {
-            index: slf.unbind(),
-            sources,
-        }
+    fn unknown_bytes(&self, py: Python<'_>, older: Option<&Self>) -> u64 {
+        let index = &self.0;
+        py.detach(|| index.unknown_bytes(&index.sources(older.map(|older| &older.0))))
+    }
+
+    fn changed_ranges(&self, older: &Self) -> Ranges {
+        let sources = self.0.sources(Some(&older.0));
+        pairs(engine::changed_ranges(&self.0, &sources))
+    }
+
+    fn assemble(
+        &self,
+        py: Python<'_>,
+        target: u32,
+        sources: Sources<'_>,
+        threads: usize,
+        hear: &Bound<'_, PyAny>,
+    ) -> PyResult<Assembled> {
+        let (older, old, partial, copies) = sources;
+        let older = older.as_ref().map(|older| &older.0);
+        let assembled = wait_reporting(py, hear.as_unbound(), |done, stop| {
+            let sources = engine::Sources {
+                old,
+                blocks: &self.0.sources(older),
+                partial,
+                copies,
+            };
+            engine::assemble(target, &self.0, sources, threads, (done, stop))
+        })?;
+        let assembled = assembled.map_err(|error| raise(py, &error))?;
+        let bytes = (assembled.same, assembled.found, assembled.zeros);
+        Ok((pairs(assembled.missing), bytes, assembled.is_clone))
     }
 
     #[getter]
@@ -89,51 +112,13 @@ impl BlockIndex {
     }
 }
 
-/// The source of each block of one file.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct BlockPlaces {
-    index: Py<BlockIndex>,
-    sources: Vec<BlockSource>,
-}
-
-#[pymethods]
-impl BlockPlaces {
-    #[getter]
-    fn unknown(&self) -> u64 {
-        self.index.get().0.unknown_bytes(&self.sources)
-    }
-
-    fn changed_ranges(&self) -> Ranges {
-        pairs(engine::changed_ranges(&self.index.get().0, &self.sources))
-    }
-
-    fn assemble(
-        &self,
-        py: Python<'_>,
-        target: u32,
-        sources: Sources,
-        threads: usize,
-        hear: &Bound<'_, PyAny>,
-    ) -> PyResult<Assembled> {
-        let (old, partial, copies) = sources;
-        let sources = engine::Sources {
-            old,
-            blocks: &self.sources,
-            partial,
-            copies,
-        };
-        let index = &self.index.get().0;
-        let assembled = wait_reporting(py, hear.as_unbound(), |done, stop| {
-            engine::assemble(target, index, sources, threads, (done, stop))
-        })?;
-        let assembled = assembled.map_err(|error| raise(py, &error))?;
-        let bytes = (assembled.same, assembled.found, assembled.zeros);
-        Ok((pairs(assembled.missing), bytes, assembled.is_clone))
-    }
-}
-
-/// An older version, what an interrupted run left, true to copy.
-type Sources = (Option<u32>, Option<u32>, bool);
+/// An older version's index and file, what an interrupted run left, true to copy.
+type Sources<'a> = (
+    Option<PyRef<'a, BlockIndex>>,
+    Option<u32>,
+    Option<u32>,
+    bool,
+);
 
 /// Begin and end of ranges of bytes.
 type Ranges = Vec<(u64, u64)>;

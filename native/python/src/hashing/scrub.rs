@@ -2,12 +2,11 @@
 
 use huai_format::path::RelPath;
 use huai_format::snapshots::{EntryLimit, Snapshot};
-use huai_format::walks;
-use huai_format::walks::DigestedFile;
+use huai_format::walks::{self, DigestedFile};
 use huai_sys::error::is_shortage;
 use huai_tree::hashing::scrub::{self, Expected, Verdict};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::packs::lent::{Reader, snapshot};
@@ -17,52 +16,9 @@ use crate::sys::pace::Pace;
 use crate::sys::wait::wait;
 
 /// Path, size, mtime, digest.
-type Row = (Vec<u8>, u64, i64, [u8; 32]);
-/// A file that is not as it should be: its row; the digest that it has, its inode and its ctime, or
-/// an errno, 0 if it changed.
-type Finding<'py> = (
-    Bound<'py, PyBytes>,
-    u64,
-    i64,
-    Bound<'py, PyBytes>,
-    Option<(Bound<'py, PyBytes>, u64, i64)>,
-    i32,
-);
-
-/// Some files with digests.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct DigestedBatch(Vec<DigestedFile>);
-
-#[pymethods]
-impl DigestedBatch {
-    #[new]
-    fn new(rows: Vec<Row>) -> Self {
-        let file = |(path, size, mtime, digest)| DigestedFile {
-            path: RelPath::trusted(path),
-            size,
-            mtime,
-            digest,
-        };
-        Self(rows.into_iter().map(file).collect())
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The total size of the first `count` files, in bytes.
-    fn size(&self, count: usize) -> u64 {
-        let sizes = self.0.iter().take(count).map(|file| file.size);
-        sizes.fold(0, u64::saturating_add)
-    }
-
-    /// The path and the size of one of them.
-    fn file<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(Bound<'py, PyBytes>, u64)> {
-        let file = self.0.get(number);
-        let file = file.ok_or_else(|| PyValueError::new_err("the number is out of range"))?;
-        Ok((PyBytes::new(py, file.path.as_bytes()), file.size))
-    }
-}
+type Row<'py> = (Bound<'py, PyBytes>, u64, i64, Bound<'py, PyBytes>);
+/// The digest that a file has, its inode and its ctime; or an errno, 0 if it changed.
+type Finding<'py> = (Option<(Bound<'py, PyBytes>, u64, i64)>, i32);
 
 /// All files with digests, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -79,13 +35,16 @@ impl Digested {
         Ok(Self(snapshot, Guarded::new(files)))
     }
 
-    /// The next ones; at the end there are none.
-    fn batch(&self, py: Python<'_>, files: usize, size: u64) -> PyResult<DigestedBatch> {
+    fn batch<'py>(&self, py: Python<'py>, files: usize, size: u64) -> PyResult<Vec<Row<'py>>> {
         let batch = wait(py, |_| {
             let mut open = self.1.try_lock()?;
             open.batch(&self.0, files, size).map_err(refuse)
         })??;
-        Ok(DigestedBatch(batch))
+        let row = |file: &DigestedFile| {
+            let path = PyBytes::new(py, file.path.as_bytes());
+            (path, file.size, file.mtime, PyBytes::new(py, &file.digest))
+        };
+        Ok(batch.iter().map(row).collect())
     }
 }
 
@@ -111,17 +70,16 @@ impl Scrub {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        batch: &DigestedBatch,
+        files: Vec<(PyBackedBytes, u64, i64, [u8; 32])>,
         pace: &Pace,
-    ) -> PyResult<(usize, Vec<Finding<'py>>)> {
-        let files = &batch.0;
+    ) -> PyResult<(usize, Vec<(usize, Finding<'py>)>)> {
         let verdicts = wait(py, |stop| {
             stop.hold_to(&pace.0);
-            let expected = files.iter().map(|file| Expected {
-                path: file.path.as_bytes(),
-                size: file.size,
-                mtime: file.mtime,
-                digest: file.digest,
+            let expected = files.iter().map(|(path, size, mtime, digest)| Expected {
+                path,
+                size: *size,
+                mtime: *mtime,
+                digest: *digest,
             });
             self.0.read(expected, stop)
         })?;
@@ -131,22 +89,21 @@ impl Scrub {
                 _ => {}
             }
         }
-        let pairs = files.iter().zip(&verdicts);
-        let findings = pairs.filter_map(|(file, verdict)| finding(py, file, *verdict));
+        let verdicts = verdicts.into_iter().enumerate();
+        let findings = verdicts
+            .clone()
+            .filter_map(|(number, verdict)| finding(py, verdict).map(|finding| (number, finding)));
         Ok((verdicts.len(), findings.collect()))
     }
 }
 
-fn finding<'py>(py: Python<'py>, file: &DigestedFile, verdict: Verdict) -> Option<Finding<'py>> {
-    let (found, errno) = match verdict {
-        Verdict::Same => return None,
-        Verdict::Changed => (None, 0),
+fn finding(py: Python<'_>, verdict: Verdict) -> Option<Finding<'_>> {
+    match verdict {
+        Verdict::Same => None,
+        Verdict::Changed => Some((None, 0)),
         Verdict::Damaged(digest, (inode, ctime)) => {
-            (Some((PyBytes::new(py, &digest), inode, ctime)), 0)
+            Some((Some((PyBytes::new(py, &digest), inode, ctime)), 0))
         }
-        Verdict::Failed(errno) => (None, errno.raw_os_error()),
-    };
-    let path = PyBytes::new(py, file.path.as_bytes());
-    let digest = PyBytes::new(py, &file.digest);
-    Some((path, file.size, file.mtime, digest, found, errno))
+        Verdict::Failed(errno) => Some((None, errno.raw_os_error())),
+    }
 }

@@ -2,13 +2,18 @@
 
 use std::sync::MutexGuard;
 
-use huai_format::snapshots::ObjectWriter;
+use huai_format::snapshots::{Ids, ObjectWriter};
+use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
+use huai_git::oid::Oid;
+use huai_sys::stop::Stop;
 use huai_tree::packs::writer;
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::read::parse_oid;
 use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -56,4 +61,60 @@ impl PackWriter {
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         self.lock().abort().map_err(|error| raise(py, &error))
     }
+}
+
+/// The destination of objects.
+pub(crate) enum Writer {
+    /// Nowhere: only ids are wanted.
+    Nowhere,
+    Pack(Py<PackWriter>),
+    /// Whatever has `write(kind, data)`.
+    Lent(Py<PyAny>),
+}
+
+impl Writer {
+    pub(crate) fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
+        match writer {
+            None => Self::Nowhere,
+            Some(given) => match given.bind(py).cast::<PackWriter>() {
+                Ok(pack) => Self::Pack(pack.clone().unbind()),
+                Err(_) => Self::Lent(given),
+            },
+        }
+    }
+
+    /// Return the writer for one call, which refuses objects after a stop.
+    pub(crate) fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
+        Until { writer: self, stop }
+    }
+}
+
+/// A writer, for the duration of the call.
+pub(crate) struct Until<'a> {
+    writer: &'a Writer,
+    stop: &'a Stop,
+}
+
+impl ObjectWriter for Until<'_> {
+    fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
+        if self.stop.is_set() {
+            return Err(Error::Stopped);
+        }
+        match self.writer {
+            Writer::Nowhere => Ids.write(kind, content),
+            Writer::Pack(writer) => writer.get().lock().write(kind, content),
+            Writer::Lent(writer) => Python::attach(|py| write_lent(writer.bind(py), kind, content)),
+        }
+    }
+}
+
+/// Write an object by Python's writer, whose exceptions come through unchanged.
+fn write_lent(writer: &Bound<'_, PyAny>, kind: Kind, content: &[u8]) -> Result<Oid> {
+    let py = writer.py();
+    let arguments = (kind.name(), PyBytes::new(py, content));
+    let write = || {
+        let oid = writer.call_method1(intern!(py, "write"), arguments)?;
+        parse_oid(oid.cast::<PyBytes>()?.as_bytes())
+    };
+    write().map_err(|error: PyErr| Error::Lent(Box::new(error)))
 }

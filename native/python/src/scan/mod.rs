@@ -2,6 +2,5 @@
 
 pub(crate) mod change_list;
 pub(crate) mod frame;
-pub(crate) mod layout;
 pub(crate) mod tree_watch;
 pub(crate) mod whole_tree;

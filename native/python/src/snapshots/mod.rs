@@ -6,4 +6,5 @@ pub(crate) mod compare;
 pub(crate) mod entries;
 pub(crate) mod filter;
 pub(crate) mod listing_hash;
+pub(crate) mod listings;
 pub(crate) mod snapshot;

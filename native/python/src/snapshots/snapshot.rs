@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use huai_format::path::RelPath;
-use huai_format::snapshots;
-use huai_format::snapshots::{Snapshot, Step, Subtree};
+use huai_format::snapshots::{self, EntryLimit, Level, Snapshot, Step, Subtree};
 use huai_git::oid::Oid;
 use huai_plan::filter::Selector;
 use pyo3::prelude::*;
@@ -12,20 +11,9 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::filter::Filter;
 use crate::packs::lent::{Reader, snapshot};
+use crate::packs::read::parse_oid;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
-
-/// A limit on the entries that are read of a snapshot.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct EntryLimit(Guarded<snapshots::EntryLimit>);
-
-#[pymethods]
-impl EntryLimit {
-    #[new]
-    fn new(limit: u64) -> Self {
-        Self(Guarded::new(snapshots::EntryLimit::new(limit)))
-    }
-}
 
 type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
 
@@ -97,60 +85,31 @@ impl Lookup {
         };
         Ok(Walk {
             snapshot: lookup.snapshot(),
-            subtree: Guarded::new((subtree, selectors)),
-        })
-    }
-}
-
-/// One own directory, read from the front to the end.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Level {
-    snapshot: Snapshot<Reader>,
-    open: Guarded<snapshots::Level>,
-    limit: Py<EntryLimit>,
-}
-
-#[pymethods]
-impl Level {
-    #[new]
-    fn new(reader: Py<PyAny>, path: &[u8], tree: &[u8], limit: Py<EntryLimit>) -> PyResult<Self> {
-        let snapshot = snapshot(reader, tree)?;
-        let path = RelPath::trusted(path.to_vec());
-        let open = {
-            let mut left = limit.get().0.try_lock()?;
-            snapshots::Level::open(&snapshot, path, snapshot.tree, &mut left).map_err(refuse)?
-        };
-        let open = Guarded::new(open);
-        Ok(Self {
-            snapshot,
-            open,
-            limit,
+            open: Guarded::new(Open::Subtree(subtree, selectors)),
         })
     }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let mut level = self.open.try_lock()?;
-        let mut limit = self.limit.get().0.try_lock()?;
-        match level.next(&self.snapshot, &mut limit).map_err(refuse)? {
-            None => Ok(None),
-            Some(Step::Listing(found)) => listing(py, &found).map(Some),
-            Some(Step::Own(path, oid)) => {
-                let path = PyBytes::new(py, path.as_bytes());
-                (path, bytes(py, &oid)).into_pyobject(py).map(Some)
-            }
-        }
+    /// Read one own directory from the front to the end.
+    fn level(&self, path: Vec<u8>, tree: &[u8]) -> PyResult<Walk> {
+        let lookup = self.0.lock();
+        let (snapshot, tree) = (lookup.snapshot(), parse_oid(tree)?);
+        let mut limit = EntryLimit::new(lookup.limit());
+        let level = Level::open(&snapshot, RelPath::trusted(path), tree, &mut limit);
+        let open = Guarded::new(Open::Level(Box::new(level.map_err(refuse)?), limit));
+        Ok(Walk { snapshot, open })
     }
 }
 
-/// A directory and all below it as listings, in tree order.
+/// An iterator over the listings of a subtree, or of one own directory.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Walk {
     snapshot: Arc<Snapshot<Reader>>,
-    subtree: Guarded<(Subtree, Vec<Selector>)>,
+    open: Guarded<Open>,
+}
+
+enum Open {
+    Subtree(Subtree, Vec<Selector>),
+    Level(Box<Level>, EntryLimit),
 }
 
 #[pymethods]
@@ -160,10 +119,22 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let (subtree, selectors) = &mut *self.subtree.try_lock()?;
-        let reached = |path: &RelPath| is_mirrored(selectors, path);
-        let next = subtree.next_of(&self.snapshot, reached).map_err(refuse)?;
-        next.map(|next| listing(py, &next)).transpose()
+        let next = match &mut *self.open.try_lock()? {
+            Open::Subtree(subtree, selectors) => {
+                let reached = |path: &RelPath| is_mirrored(selectors, path);
+                let next = subtree.next_of(&self.snapshot, reached);
+                next.map(|next| next.map(Step::Listing))
+            }
+            Open::Level(level, limit) => level.next(&self.snapshot, limit),
+        };
+        let step = |step| match step {
+            Step::Listing(found) => listing(py, &found),
+            Step::Own(path, oid) => {
+                let path = PyBytes::new(py, path.as_bytes());
+                (path, bytes(py, &oid)).into_pyobject(py)
+            }
+        };
+        next.map_err(refuse)?.map(step).transpose()
     }
 }
 

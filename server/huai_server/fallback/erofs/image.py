@@ -7,7 +7,6 @@ another id later.
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -46,14 +45,11 @@ def write_image(
         storage_errors(image),
         replacing(image, partial, permissions=0o600, durable=False) as file,
     ):
-        with closing(_native.ImageBuilder(os.fsencode(partial), owner_ids)) as builder:
-            for listing in listings():
-                if b"\th" in listing.leaves:
-                    builder.count_links(listing.path, listing.leaves)
-            for path, attributes, leaves, _ in listings():
-                builder.add(path, attributes, leaves)
-            blocks = builder.finish(_native.Blake3(tree).digest()[:16])
-            entries = builder.entries
+        linked = (each for each in listings() if b"\th" in each.leaves)
+        uuid = _native.Blake3(tree).digest()[:16]
+        blocks, entries = _native.write_image(
+            os.fsencode(partial), (linked, listings()), owner_ids, uuid
+        )
         if blocks is None:
             raise ImageLimitError(
                 f"{entries} entries need an image of more than 16 TiB",

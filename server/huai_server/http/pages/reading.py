@@ -19,7 +19,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.layout.snapshot import EntryLimit, Snapshot, leaves_from
+from huai_schema.layout.snapshot import Snapshot, leaves_from
 from huai_schema.paths import RelPath, basename, join, parent
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.history import KEPT, RECENT, newest_commits
@@ -79,7 +79,8 @@ def open_commit(repository: Path, name: str) -> Opened:
     head = next((each for each in commits if name == LATEST or _is_named(each, name)), None)
     if head is None:
         raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
-    descriptor, snapshot = Repository(repository).snapshot(head)
+    descriptor, past = Repository(repository).snapshot(head)
+    snapshot = Snapshot(past.reader, past.tree, head.info.totals.entries)
     return Opened(head, snapshot, descriptor)
 
 
@@ -95,7 +96,7 @@ def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage |
     if tree is None:
         steps: Iterator[Listing | tuple[RelPath, bytes]] = snapshot.subtree(path)
     else:
-        steps = snapshot.level(path, tree, EntryLimit(opened.head.info.totals.entries))
+        steps = snapshot.level(path, tree)
     own = next(steps, None)
     if not isinstance(own, Listing):
         return None

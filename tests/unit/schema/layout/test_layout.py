@@ -2,10 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from huai_native import _native
+from huai_native._native import write_tree
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
-from huai_schema.layout.layout import build
 from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
@@ -28,7 +27,7 @@ def test_listings_come_in_tree_order(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(order=order):
             with pytest.raises(FormatError, match="tree order"):
-                build(map(listing, order), MemoryObjects())
+                write_tree(map(listing, order), MemoryObjects())
 
 
 def in_parts(path: bytes, leaves: list[bytes], size: int) -> Iterator[Listing]:
@@ -50,11 +49,13 @@ def test_a_directory_may_come_in_parts(subtests: pytest.Subtests) -> None:
                 column = b"".join(p.digests or none for p, none in zip(parts, zeros, strict=True))
                 complete = listing(b"d", b"".join(leaves))._replace(digests=column)
                 rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
-                assert build([listing(b""), *parts, *rest], None) == build(
+                assert write_tree([listing(b""), *parts, *rest], None) == write_tree(
                     [listing(b""), complete, *rest], None
                 )
                 top = [listing(b"", b"".join(leaves))._replace(digests=complete.digests), *rest[1:]]
-                assert build([*in_parts(b"", leaves, size), *rest[1:]], None) == build(top, None)
+                assert write_tree([*in_parts(b"", leaves, size), *rest[1:]], None) == write_tree(
+                    top, None
+                )
 
 
 @pytest.mark.parametrize(
@@ -64,12 +65,12 @@ def test_parts_come_right_after_the_directory(order: list[bytes]) -> None:
     *before, last = order
     more = Listing(RelPath(last), b"", b"leaf\t1\t0\n")
     with pytest.raises(FormatError, match="tree order"):
-        build([*map(listing, before), more], None)
+        write_tree([*map(listing, before), more], None)
 
 
 def test_a_tree_has_a_root() -> None:
     with pytest.raises(FormatError, match="without a root"):
-        build([], MemoryObjects())
+        write_tree([], MemoryObjects())
 
 
 def test_touching_a_file_rewrites_no_digest() -> None:
@@ -99,15 +100,15 @@ def test_one_new_file_rewrites_few_pieces_of_a_large_directory() -> None:
 
 def test_objects_leave_before_the_tree_is_complete() -> None:
     objects = MemoryObjects()
-    builder = _native.Layout(objects)
-    builder.add(*listing(b""))
     text = b"".join(b"%04d\t1\t0\n" % n for n in range(200))
-    for n in range(20):
-        builder.add(*listing(b"d%02d" % n, text))
-    assert len(objects.objects) >= 2
-    assert builder.finish() in objects.objects
-    with pytest.raises(RuntimeError, match="finished"):
-        builder.finish()
+
+    def listings() -> Iterator[Listing]:
+        yield listing(b"")
+        for n in range(20):
+            yield listing(b"d%02d" % n, text)
+        assert len(objects.objects) >= 2
+
+    assert write_tree(listings(), objects) in objects.objects
 
 
 def test_an_exception_of_the_writer_comes_through() -> None:
@@ -116,4 +117,4 @@ def test_an_exception_of_the_writer_comes_through() -> None:
             raise OSError(28, kind, data)
 
     with pytest.raises(OSError, match="blob"):
-        build([listing(b"")], Full())
+        write_tree([listing(b"")], Full())

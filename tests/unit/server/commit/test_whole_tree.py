@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from huai_native._native import write_tree
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
-from huai_schema.layout.layout import build
 from huai_server.commit import remarks
 from huai_server.commit.tree_reader import KEPT, LEFT_OUT
 from huai_server.scan.types import ScanOptions
@@ -75,7 +75,7 @@ def test_a_commit_is_what_a_scan_yields(upstream: Upstream, digest: str, crowd: 
     listings = [item.listing for item in scanned if isinstance(item, ScannedDirectory)]
     if digest == "now":
         listings = [with_digests(upstream.tree, listing) for listing in listings]
-    assert upstream.entries_id == build(listings, None).hex()
+    assert upstream.entries_id == write_tree(listings, None).hex()
     special = [b"d10", b"d15/f"] if crowd == "large" else []
     result_remarks: list[tuple[object, ...]] = [tuple(each) for each in result.remarks]
     assert result.head.info.skipped == (4 if special else 2)
