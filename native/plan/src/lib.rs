@@ -1,4 +1,4 @@
-//! The rules of clients and servers on data: filters, globs, the order of publishing.
+//! The rules of clients and servers on data: filters, globs, the order of publishing, the plan.
 //!
 //! Pure, as the format is: reads no disk, no clock and no environment, and starts no thread.  A
 //! group of modules uses those above it here, never those below.
@@ -19,3 +19,10 @@ pub mod order;
 pub mod selection;
 
 pub mod requests;
+
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a table refers to its own rows and text"
+)]
+pub mod candidates;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 
+use huai_plan::candidates as table;
 use huai_sys::error::{Errno, Error};
 use huai_sys::stop::Stop;
-use huai_tree::candidates as table;
-use huai_tree::candidates::survey::{Numbers, Refused};
-use huai_tree::candidates::unhashed::Hashing;
 use huai_tree::publish::{
     self, DirectoryMove, FailureReason, OperationFailure, RowResult, Staged, StagedDirectory,
     TreeOptions, WholeDirectory,
 };
 use huai_tree::stage::copy::Reuse;
+use huai_tree::survey::unhashed::Hashing;
+use huai_tree::survey::{Numbers, Refused};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -24,8 +24,8 @@ pub mod watch;
 pub mod compare;
 pub mod hashing;
 
-pub mod candidates;
 pub mod commit;
+pub mod survey;
 
 pub mod publish;
 

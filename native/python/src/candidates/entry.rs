@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use huai_sys::error::{Errno, Error};
-use huai_tree::candidates::{
-    Candidates, EntryKind, LocalState, LocalStatus, Row, Span, Stated, StatedMode,
+use huai_plan::candidates::{Attribute, AttributeSet};
+use huai_plan::candidates::{
+    Candidates, EntryKind, LocalState, LocalStatus, Row, Span, Stated, StatedMode, TableFull,
 };
-use huai_tree::compare::differing::{Attribute, AttributeSet};
+use huai_sys::error::Errno;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFrozenSet, PyInt, PyTuple, PyType};
 
-use crate::sys::errors::raise;
+use crate::sys::errors::lacking;
 
 /// See `huai_schema.entries`.
 const DIRECTORY_FIELDS: usize = 5;
@@ -51,13 +51,8 @@ pub(crate) struct Types {
 }
 
 /// Make the exception for a table that has no room for more.
-pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
-    let error = Error {
-        doing: "compare",
-        path: Vec::new(),
-        errno,
-    };
-    raise(py, &error)
+pub(crate) fn full(_: TableFull) -> PyErr {
+    Python::attach(|py| lacking(py, Errno::NOMEM))
 }
 
 /// Convert an entry, adding its texts and owners to the table; those that `known` has are shared.
@@ -66,7 +61,6 @@ pub(crate) fn stated(
     entry: &Bound<'_, PyTuple>,
     known: Option<&Stated>,
 ) -> PyResult<Stated> {
-    let py = entry.py();
     let field = |number: usize| entry.get_item(number);
     let (kind, before) = match entry.len() {
         DIRECTORY_FIELDS => (EntryKind::Directory, 1),
@@ -76,7 +70,7 @@ pub(crate) fn stated(
     let (mut size, mut other, mut digest) = (0, Span::default(), Span::default());
     let mut put = |bytes: &[u8], known: Option<Span>| {
         let span = table.add_text_once(bytes, [known, None]);
-        span.map_err(|errno| full(py, errno))
+        span.map_err(full)
     };
     match kind {
         EntryKind::Directory => {}
@@ -137,7 +131,6 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
         Option<Vec<u8>>,
         (u64, u64),
     );
-    let py = candidate.py();
     let fields: Fields<'_> = candidate.extract()?;
     let (path, have, wanted, past, special, differing, links, digest, inode) = fields;
     let state = match have {
@@ -150,16 +143,16 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
                 links,
                 device: inode.0,
                 inode: inode.1,
-                ..LocalStatus::of(None)
+                ..LocalStatus::default()
             },
             target: Span::default(),
             named: true,
         },
         None => LocalState::Nothing,
     };
-    push_path(py, table, (path, wanted, past), state)?;
+    push_path(table, (path, wanted, past), state)?;
     let digest = table.add_text(&digest.unwrap_or_default());
-    let digest = digest.map_err(|errno| full(py, errno))?;
+    let digest = digest.map_err(full)?;
     let mut attributes = AttributeSet::default();
     for name in differing {
         let listed = ATTRIBUTES.iter().find(|(each, _)| *each == name);
@@ -177,6 +170,7 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
 fn local_state(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
     LocalState::Something {
         seen: LocalStatus {
+            kind: Some(have.kind),
             mode: have.mode.bits,
             links,
             user: have.owner,
@@ -185,7 +179,6 @@ fn local_state(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalS
             mtime: have.mtime,
             device,
             inode,
-            ..LocalStatus::of(Some(have.kind))
         },
         target: have.other,
         named: true,
@@ -194,7 +187,6 @@ fn local_state(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalS
 
 /// Add a row for a path, its wanted entry and its past entries.
 pub(crate) fn push_path(
-    py: Python<'_>,
     table: &mut Candidates,
     (path, wanted, past): PathFields<'_>,
     state: LocalState,
@@ -204,7 +196,7 @@ pub(crate) fn push_path(
         .transpose()?;
     let past = past.iter().map(|each| stated(table, each, entry.as_ref()));
     let past = past.collect::<PyResult<Vec<_>>>()?;
-    let path = table.add_text(&path).map_err(|errno| full(py, errno))?;
+    let path = table.add_text(&path).map_err(full)?;
     table.push(path, entry, &past, state);
     Ok(())
 }
@@ -326,7 +318,7 @@ impl RowConverter {
         else {
             return Ok(None);
         };
-        let Some(kind) = seen.type_of() else {
+        let Some(kind) = seen.kind else {
             return Ok(None);
         };
         let types = &self.types;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::mem::replace;
 
-use huai_tree::candidates::survey::Numbers;
-use huai_tree::candidates::{Candidates, Row};
+use huai_plan::candidates::{Candidates, Row};
+use huai_tree::survey::Numbers;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

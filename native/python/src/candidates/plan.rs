@@ -1,6 +1,6 @@
 //! A plan of operations on candidates, for Python.
 
-use huai_tree::candidates::{Operations, Planned};
+use huai_plan::candidates::{Operations, Planned};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

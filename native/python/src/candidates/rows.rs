@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use huai_tree::candidates::{
+use huai_plan::candidates::{
     Candidates, EntryKind, LocalState, LocalStatus, Number, Row, Span, parents,
 };
 use huai_tree::hashing::hash::Blake3Digest;
@@ -184,14 +184,18 @@ fn push_item(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
             wanted = Some(stated(table, fields, None)?);
         } else if fields.get_item(1)?.extract()? {
             state = LocalState::Something {
-                seen: LocalStatus::of(Some(EntryKind::Directory)),
+                seen: LocalStatus {
+                    kind: Some(EntryKind::Directory),
+                    links: 1,
+                    ..LocalStatus::default()
+                },
                 target: Span::default(),
                 named: true,
             };
         }
     }
     let path = table.add_text(path.cast::<PyBytes>()?.as_bytes());
-    let path = path.map_err(|errno| full(item.py(), errno))?;
+    let path = path.map_err(full)?;
     table.push(path, wanted, &[], state);
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
-use huai_tree::candidates::{self, Changes, EntryKind, LocalState, Row, Stated, survey};
-use huai_tree::compare::differing::Attribute;
+use huai_plan::candidates::Attribute;
+use huai_plan::candidates::{self, Changes, EntryKind, LocalState, Row, Stated};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
@@ -62,11 +62,9 @@ impl Candidates {
     }
 
     /// Add paths that are to be looked at.
-    fn add(&self, py: Python<'_>, places: Vec<PathFields<'_>>) -> PyResult<()> {
+    fn add(&self, places: Vec<PathFields<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
-        self.change(|table| {
-            places.try_for_each(|each| push_path(py, table, each, LocalState::Unknown))
-        })
+        self.change(|table| places.try_for_each(|each| push_path(table, each, LocalState::Unknown)))
     }
 
     /// Add all paths in which two snapshots differ after one filter.  Return the moved
@@ -94,8 +92,8 @@ impl Candidates {
                 }
             })?;
             ended.map_err(refuse)?;
-            if let Some(errno) = changes.full {
-                return Err(full(py, errno));
+            if let Some(error) = changes.full {
+                return Err(full(error));
             }
             let path = |path: &Vec<u8>| PyBytes::new(py, path);
             let moved = changes
@@ -186,9 +184,9 @@ impl Candidates {
     }
 
     /// Set the digest of the content of a row.
-    fn set_digest(&self, py: Python<'_>, place: usize, digest: &[u8]) -> PyResult<()> {
+    fn set_digest(&self, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
-            let digest = table.add_text(digest).map_err(|errno| full(py, errno))?;
+            let digest = table.add_text(digest).map_err(full)?;
             if let Some(row) = table.rows_mut().get_mut(place) {
                 row.digest = digest;
             }
@@ -392,14 +390,14 @@ fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [
 
 /// The paths before directories are moved.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Renames(pub(crate) survey::Renames);
+pub(crate) struct Renames(pub(crate) candidates::Renames);
 
 #[pymethods]
 impl Renames {
     /// Make the mapping for moves, from old to new path.
     #[new]
     fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
-        Self(survey::Renames::new(moves))
+        Self(candidates::Renames::new(moves))
     }
 
     /// The present path of the entry that will be at `path`; None if there will be no entry.

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use huai_tree::candidates::survey::Numbers;
-use huai_tree::candidates::{Candidates, EntryKind, Number, Row, Stated};
+use huai_plan::candidates::{Candidates, EntryKind, Number, Row, Stated};
 use huai_tree::hashing::hash::Blake3Digest;
 use huai_tree::publish::{Attributes, Leaf, Link, PublishedFile, Remove, Symlink, WantedDirectory};
 use huai_tree::stage::arrived::FileKey;
 use huai_tree::stage::verify::FileMetadata;
+use huai_tree::survey::{Numbers, attributes};
 /// Some rows of a table, in any order.
 #[derive(Clone)]
 pub(crate) struct TableRows {
@@ -105,7 +105,7 @@ impl TableRows {
     /// The wanted attributes of each entry.
     pub(crate) fn attributes(&self, numbers: &Numbers) -> impl Iterator<Item = Attributes> {
         self.entries()
-            .map(|(_, wanted)| self.table.attributes(&wanted, numbers))
+            .map(|(_, wanted)| attributes(&wanted, numbers))
     }
 
     pub(crate) fn files(&self, numbers: &Numbers) -> impl Iterator<Item = PublishedFile> {
@@ -155,9 +155,7 @@ impl TableRows {
     pub(crate) fn directories(&self, numbers: &Numbers) -> Vec<WantedDirectory> {
         let directory = |row: &Row| WantedDirectory {
             path: self.table.path(row).to_vec(),
-            attributes: row
-                .wanted
-                .map(|wanted| self.table.attributes(&wanted, numbers)),
+            attributes: row.wanted.map(|wanted| attributes(&wanted, numbers)),
         };
         self.iter().map(directory).collect()
     }

@@ -1,10 +1,7 @@
 //! Compares the attributes of a local entry with the wanted ones.
 
+use huai_plan::candidates::{Attribute as At, AttributeSet as Differing, EntryKind, LocalStatus};
 use huai_sys::attributes::{Attributes, Mode};
-use huai_sys::call::FileType;
-
-use super::differing::{Attribute as At, AttributeSet as Differing};
-use super::local::LocalStatus;
 
 /// The fields of its type.
 #[derive(Debug, Clone, Copy)]
@@ -25,11 +22,11 @@ pub(crate) fn differences(
 ) -> Differing {
     let mut differing = Differing::default();
     match (body, seen.kind) {
-        (Body::File(size), FileType::RegularFile) => differing.add_if(At::Size, size != seen.size),
-        (Body::Symlink(wanted), FileType::Symlink) => {
+        (Body::File(size), Some(EntryKind::File)) => differing.add_if(At::Size, size != seen.size),
+        (Body::Symlink(wanted), Some(EntryKind::Symlink)) => {
             differing.add_if(At::Target, wanted != target);
         }
-        (Body::Directory, FileType::Directory) => {}
+        (Body::Directory, Some(EntryKind::Directory)) => {}
         _ => {
             differing.add_if(At::Type, true);
             return differing;

@@ -1,14 +1,12 @@
 //! The findings of a comparison, and their columns of bytes.
 
-use huai_format::diff::Sink as _;
-use huai_format::diff::{Columns, Role};
+use huai_format::diff::{Columns, Role, Sink as _};
 use huai_format::entries::Entry;
 use huai_format::path::RelPath;
-
-use super::differing::AttributeSet;
-use super::local::LocalStatus;
-pub use super::records::{ComparisonTotals, FindingRecords};
+use huai_plan::candidates::{AttributeSet, LocalStatus};
 use huai_sys::call::Outcome;
+
+pub use super::records::{ComparisonTotals, FindingRecords};
 
 /// A receiver of findings.
 pub trait FindingSink {

@@ -3,13 +3,13 @@
 use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
 use huai_git::error::Result;
+use huai_plan::candidates::{Attribute, AttributeSet, EntryKind, LocalStatus};
 use huai_sys::attributes::{self, Mode};
-use huai_sys::call::{FileType, Outcome};
+use huai_sys::call::Outcome;
 
 use super::difference::{self, differences};
-use super::differing::{Attribute, AttributeSet};
 use super::findings::FindingSink;
-use super::local::{LocalStatus, look};
+use super::local::look;
 use super::place::{Place, failed};
 use crate::walk::numbers::NumberOf;
 use crate::walk::owners::OwnerKind;
@@ -59,7 +59,7 @@ impl Place {
             Body::File {
                 link: Some(link), ..
             },
-            FileType::RegularFile,
+            Some(EntryKind::File),
         ) = (&entry.body, seen.kind)
         {
             let leader = look(&mut self.folders, link.as_bytes()).ok().flatten();

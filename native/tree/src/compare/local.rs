@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use huai_format::limits::TARGET_BYTES;
 use huai_format::path::{basename, parent};
 use huai_git::bug::fit;
+use huai_plan::candidates::{EntryKind, LocalStatus};
 use huai_sys::call::{self, FileType, Outcome, Status};
 use huai_sys::error::{Errno, is_shortage};
 use huai_sys::folders::Folders;
@@ -23,50 +24,23 @@ use crate::walk::queue::{Frame, Reading};
 /// The downstream's own folder, which no snapshot names.
 const STAGING: &[u8] = b".~tmp~";
 
-/// The status of a local entry.
-#[derive(Debug, Clone, Copy)]
-pub struct LocalStatus {
-    /// The type.
-    pub kind: FileType,
-    /// Permission bits with setuid, setgid and sticky.
-    pub mode: u16,
-    /// The number of its names.
-    pub links: u32,
-    /// The number of its user.
-    pub user: u32,
-    /// The number of its group.
-    pub group: u32,
-    /// The size in bytes.
-    pub size: u64,
-    /// The time in nanoseconds since the epoch.
-    pub mtime: i64,
-    /// The device number of the file system.
-    pub device: u64,
-    /// The inode number.
-    pub inode: u64,
-}
-
-impl LocalStatus {
-    fn new(status: &Status) -> Self {
-        Self {
-            kind: status.kind,
-            mode: fit(status.mode),
-            links: status.links,
-            user: status.user,
-            group: status.group,
-            size: status.size,
-            mtime: nearest_nanoseconds(status.mtime),
-            device: status.device,
-            inode: status.inode,
-        }
-    }
-
-    pub(crate) fn is_directory(&self) -> bool {
-        self.kind == FileType::Directory
-    }
-
-    pub(crate) fn is_inode_of(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
+/// Convert a status.
+pub(crate) fn local_status(status: &Status) -> LocalStatus {
+    LocalStatus {
+        kind: match status.kind {
+            FileType::RegularFile => Some(EntryKind::File),
+            FileType::Directory => Some(EntryKind::Directory),
+            FileType::Symlink => Some(EntryKind::Symlink),
+            _ => None,
+        },
+        mode: fit(status.mode),
+        links: status.links,
+        user: status.user,
+        group: status.group,
+        size: status.size,
+        mtime: nearest_nanoseconds(status.mtime),
+        device: status.device,
+        inode: status.inode,
     }
 }
 
@@ -173,7 +147,7 @@ fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<LocalEntry> {
         let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
         target.extend_from_slice(call::read_link(above.as_fd(), name, &mut room)?);
     }
-    let seen_status = LocalStatus::new(&status);
+    let seen_status = local_status(&status);
     Ok(LocalEntry {
         seen: seen_status,
         target,
@@ -229,10 +203,7 @@ impl<'a> LocalReader<'a> {
     /// Read an open directory, unless it is on another mount.
     fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
         let status = call::status(handle)?;
-        let own = self
-            .scope
-            .holds(path, true)
-            .then(|| LocalStatus::new(&status));
+        let own = self.scope.holds(path, true).then(|| local_status(&status));
         let mut local = Local {
             path: path.to_vec(),
             own,
@@ -296,19 +267,19 @@ impl<'a> LocalReader<'a> {
         (name, kind): (&CStr, FileType),
     ) -> Outcome<()> {
         let bytes = name.to_bytes();
-        let mut kind = kind;
-        let mut outcome = Err(Errno::NOENT);
-        if kind != FileType::Directory {
+        let mut is_directory = kind == FileType::Directory;
+        let mut outcome: Outcome<LocalStatus> = Err(Errno::NOENT);
+        if !is_directory {
             if kind != FileType::Unknown && !self.scope.holds(path, false) {
                 return Ok(());
             }
-            outcome = call::status_at(handle, name).map(|status| LocalStatus::new(&status));
+            outcome = call::status_at(handle, name).map(|status| local_status(&status));
             if self.closes && outcome.is_err_and(|errno| errno == Errno::ACCESS) {
                 return Err(Errno::ACCESS);
             }
-            kind = outcome.map_or(kind, |seen| seen.kind);
+            is_directory = outcome.is_ok_and(|seen| seen.is_directory());
         }
-        if kind == FileType::Directory {
+        if is_directory {
             if bytes != STAGING && self.scope.enters(path) {
                 reserve(&mut local.children, bytes.len() + 1)?;
                 local.children.extend_from_slice(name.to_bytes_with_nul());
@@ -317,7 +288,7 @@ impl<'a> LocalReader<'a> {
         }
         let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
         let mut target: &[u8] = b"";
-        if outcome.is_ok_and(|seen| seen.kind == FileType::Symlink) {
+        if outcome.is_ok_and(|seen| seen.kind == Some(EntryKind::Symlink)) {
             match call::read_link(handle, name, &mut room) {
                 Ok(found) => target = found,
                 Err(errno) => outcome = Err(errno),

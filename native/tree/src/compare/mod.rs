@@ -7,7 +7,6 @@
 //! of their directory: one of those may be wanted under the leaf's name, and that is one finding.
 
 pub(crate) mod difference;
-pub mod differing;
 mod extraneous;
 pub mod findings;
 mod found;

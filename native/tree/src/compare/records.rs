@@ -2,8 +2,8 @@
 
 use huai_format::entries::{Body, Entry};
 use huai_git::bug::fit;
+use huai_plan::candidates::AttributeSet;
 
-use super::differing::AttributeSet;
 use super::local::Closed;
 
 /// The bytes of text after which a batch is full.

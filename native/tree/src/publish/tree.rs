@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use huai_format::path::split;
+use huai_plan::candidates::{Candidates, Renames};
 use huai_sys::attributes::Mode;
 use huai_sys::call::{self, FileType, Outcome, Status};
 use huai_sys::change;
@@ -11,9 +12,8 @@ use huai_sys::error::{Errno, Error, Result};
 use huai_sys::folders::Folders;
 use huai_sys::stop::Stop;
 
-use crate::candidates::Candidates;
-use crate::candidates::survey::{self, Numbers, Refused, Renames};
-use crate::candidates::unhashed::{self, Hashing};
+use crate::survey::unhashed::{self, Hashing};
+use crate::survey::{self, Numbers, Refused};
 
 /// The options of a tree that is changed.
 #[derive(Debug, Clone, Copy)]

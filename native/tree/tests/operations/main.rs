@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod folders;
-mod planner;
 mod publish;
 mod stage;
 #[path = "../../../sys/src/temporary.rs"]

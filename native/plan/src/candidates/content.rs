@@ -1,7 +1,7 @@
 //! Decides if a local file has the wanted content, from its attributes and known digests.
 
+use super::differing::Attribute;
 use super::table::{Candidates, EntryKind, LocalStatus, Row, Span, Stated};
-use crate::compare::differing::Attribute;
 
 impl Candidates {
     /// Return the positions of files that have to be hashed to decide about their content.

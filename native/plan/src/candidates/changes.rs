@@ -3,12 +3,10 @@
 use huai_format::diff::Sink;
 use huai_format::entries::Entry;
 use huai_format::path::{RelPath, path_order};
-use huai_plan::filter::Selector;
-use huai_plan::selection::Modes;
-use huai_sys::call::Outcome;
-use huai_sys::error::Errno;
 
-use super::table::{Candidates, LocalState, Row};
+use super::table::{Candidates, LocalState, Row, TableFull};
+use crate::filter::Selector;
+use crate::selection::Modes;
 
 /// The number of changes between two checks for cancellation.
 const MOST: usize = 10_000;
@@ -23,8 +21,8 @@ pub struct Changes<'a> {
     pub moves: Vec<(Vec<u8>, Vec<u8>)>,
     /// True if the filter treats the two places of a moved directory differently.
     pub moves_differ: bool,
-    /// The reason why the table is full.
-    pub full: Option<Errno>,
+    /// The reason why no change was added since.
+    pub full: Option<TableFull>,
     taken: usize,
     path: Vec<u8>,
 }
@@ -55,7 +53,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Add a row with an unknown local state.
-    fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Outcome<()> {
+    fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Result<(), TableFull> {
         let Self { table, modes, .. } = self;
         let state = new.map(|new| table.state(new, *modes, None)).transpose()?;
         let past = old
@@ -91,8 +89,8 @@ impl Sink for Changes<'_> {
         let old = old.and_then(|old| self.selector.admit(directory, old.clone()));
         let new = new.and_then(|new| self.selector.admit(directory, new.clone()));
         if old.is_some() || new.is_some() {
-            if let Err(errno) = self.add(old.as_ref(), new.as_ref()) {
-                self.full = Some(errno);
+            if let Err(full) = self.add(old.as_ref(), new.as_ref()) {
+                self.full = Some(full);
             }
         }
     }

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use huai_format::path::{RelPath, parent, path_order};
 
+use super::differing::Attribute;
 use super::table::{Candidates, EntryKind, Row, Stated};
-use crate::compare::differing::Attribute;
 
 /// The position of a row.
 pub type Number = u32;

@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::differing::AttributeSet as Differing;
 use huai_git::bug::fit;
-use huai_sys::call::FileType;
-use huai_sys::error::Errno;
 
-use crate::compare::differing::AttributeSet as Differing;
-
-pub use crate::compare::local::LocalStatus;
-use huai_sys::attributes::{self, Attributes};
-use huai_sys::call::Outcome;
+/// The error of a table with more than four GiB of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableFull;
 
 /// A range of the text: a path, a target, a digest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,35 +37,38 @@ pub enum EntryKind {
     Symlink,
 }
 
+/// The status of a local entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalStatus {
+    /// The type; `None` for a device, socket or fifo.
+    pub kind: Option<EntryKind>,
+    /// Permission bits with setuid, setgid and sticky.
+    pub mode: u16,
+    /// The number of its names.
+    pub links: u32,
+    /// The number of its user.
+    pub user: u32,
+    /// The number of its group.
+    pub group: u32,
+    /// The size in bytes.
+    pub size: u64,
+    /// The time in nanoseconds since the epoch.
+    pub mtime: i64,
+    /// The device number of the file system.
+    pub device: u64,
+    /// The inode number.
+    pub inode: u64,
+}
+
 impl LocalStatus {
-    /// Make a status with only a type; `None` is that of a device, socket or fifo.
-    pub fn of(kind: Option<EntryKind>) -> Self {
-        Self {
-            kind: match kind {
-                Some(EntryKind::File) => FileType::RegularFile,
-                Some(EntryKind::Directory) => FileType::Directory,
-                Some(EntryKind::Symlink) => FileType::Symlink,
-                None => FileType::Fifo,
-            },
-            mode: 0,
-            links: 1,
-            user: 0,
-            group: 0,
-            size: 0,
-            mtime: 0,
-            device: 0,
-            inode: 0,
-        }
+    /// Return true if it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind == Some(EntryKind::Directory)
     }
 
-    /// Return the type; `None` if metadata cannot describe it.
-    pub fn type_of(&self) -> Option<EntryKind> {
-        match self.kind {
-            FileType::RegularFile => Some(EntryKind::File),
-            FileType::Directory => Some(EntryKind::Directory),
-            FileType::Symlink => Some(EntryKind::Symlink),
-            _ => None,
-        }
+    /// Return true if both are names of one inode.
+    pub fn is_inode_of(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
@@ -105,7 +105,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    pub(crate) fn is_file(&self) -> bool {
+    pub(super) fn is_file(&self) -> bool {
         self.kind == EntryKind::File
     }
 
@@ -149,7 +149,7 @@ impl LocalState {
 
     /// Return the type of the entry, if metadata can describe it.
     pub fn kind(&self) -> Option<EntryKind> {
-        self.status().and_then(LocalStatus::type_of)
+        self.status().and_then(|seen| seen.kind)
     }
 
     /// Return true if the entry is a device, socket or fifo.
@@ -229,9 +229,9 @@ impl Candidates {
         }
     }
 
-    /// Append bytes to the text; `NOMEM` beyond four GiB.
-    pub fn add_text(&mut self, bytes: &[u8]) -> Outcome<Span> {
-        let place = |length: usize| u32::try_from(length).map_err(|_| Errno::NOMEM);
+    /// Append bytes to the text.
+    pub fn add_text(&mut self, bytes: &[u8]) -> Result<Span, TableFull> {
+        let place = |length: usize| u32::try_from(length).map_err(|_| TableFull);
         let begin = place(self.text.len())?;
         let end = place(self.text.len() + bytes.len())?;
         self.text.extend_from_slice(bytes);
@@ -239,7 +239,11 @@ impl Candidates {
     }
 
     /// Append bytes to the text, unless one of `known` has the same ones.
-    pub fn add_text_once(&mut self, bytes: &[u8], known: [Option<Span>; 2]) -> Outcome<Span> {
+    pub fn add_text_once(
+        &mut self,
+        bytes: &[u8],
+        known: [Option<Span>; 2],
+    ) -> Result<Span, TableFull> {
         let same = known.into_iter().flatten();
         match same.into_iter().find(|span| self.bytes(*span) == bytes) {
             Some(span) => Ok(span),
@@ -280,26 +284,6 @@ impl Candidates {
         self.owners.push(name.to_vec());
         self.owner_positions.insert(name.to_vec(), place);
         place
-    }
-
-    /// Return the attributes to set; `numbers` are those of each owner as a user and as a group.
-    pub fn attributes(
-        &self,
-        stated: &Stated,
-        numbers: &[(Option<u32>, Option<u32>)],
-    ) -> Attributes {
-        let of = |place: u32| numbers.get(place as usize).copied().unwrap_or_default();
-        let bits = u32::from(stated.mode.bits);
-        Attributes {
-            user: of(stated.owner).0,
-            group: of(stated.group).1,
-            mode: if stated.mode.kept {
-                attributes::Mode::Kept(bits)
-            } else {
-                attributes::Mode::Exact(bits)
-            },
-            mtime: stated.mtime,
-        }
     }
 }
 

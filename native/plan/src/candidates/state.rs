@@ -2,19 +2,18 @@
 
 use huai_format::entries::{Body, Entry};
 use huai_format::path::RelPath;
-use huai_plan::selection::Modes;
-use huai_sys::call::Outcome;
 
-use super::table::{Candidates, EntryKind, Span, Stated, StatedMode};
+use super::table::{Candidates, EntryKind, Span, Stated, StatedMode, TableFull};
+use crate::selection::Modes;
 
 impl Candidates {
     /// Make the state of an entry; adds its owners, and its texts unless `known` has the same.
-    pub(super) fn state(
+    pub fn state(
         &mut self,
         entry: &Entry<'_>,
         modes: Modes,
         known: Option<&Stated>,
-    ) -> Outcome<Stated> {
+    ) -> Result<Stated, TableFull> {
         let (kind, size, other, digest): (_, _, &[u8], &[u8]) = match &entry.body {
             Body::File { size, link, digest } => {
                 let link = link.as_ref().map_or(&b""[..], RelPath::as_bytes);

@@ -1,10 +1,12 @@
 //! Checks the plan for a path, by the wanted and the local entry.
 
-use huai_tree::candidates::{
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use huai_plan::candidates::Attribute;
+use huai_plan::candidates::{
     Candidates, EntryKind, LocalState, LocalStatus, Number, Operations, Planned, Span, Stated,
     StatedMode,
 };
-use huai_tree::compare::differing::Attribute;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
@@ -142,7 +144,11 @@ fn add(
         digest: Span::default(),
     });
     let something = |kind| LocalState::Something {
-        seen: LocalStatus::of(kind),
+        seen: LocalStatus {
+            kind,
+            links: 1,
+            ..LocalStatus::default()
+        },
         target: Span::default(),
         named: false,
     };

@@ -2,13 +2,12 @@
 
 use huai_format::entries::Entry;
 use huai_format::path::RelPath;
+use huai_plan::candidates::{AttributeSet, Candidates, LocalState, LocalStatus, Stated, TableFull};
 use huai_plan::selection::Modes;
 use huai_sys::call::Outcome;
 
-use super::table::{Candidates, LocalState, Span};
-use crate::compare::differing::AttributeSet;
+use super::local::no_memory;
 use crate::compare::findings::{FindingRecords, FindingSink};
-use crate::compare::local::LocalStatus;
 
 /// A sink that adds missing and different entries to a table, and makes records of the rest.
 #[derive(Debug)]
@@ -29,12 +28,20 @@ impl<'a> TableFindings<'a> {
         }
     }
 
-    fn path(&mut self, (directory, entry): (&RelPath, &Entry<'_>)) -> Outcome<Span> {
-        if entry.name.is_empty() {
+    fn add(
+        &mut self,
+        (directory, entry): (&RelPath, &Entry<'_>),
+        local: impl FnOnce(&mut Candidates, &Stated) -> Result<LocalState, TableFull>,
+    ) -> Result<(), TableFull> {
+        let path = if entry.name.is_empty() {
             self.table.add_text(directory.as_bytes())
         } else {
             self.table.add_text(directory.join(&entry.name).as_bytes())
-        }
+        }?;
+        let stated = self.table.state(entry, self.modes, None)?;
+        let local = local(self.table, &stated)?;
+        self.table.push(path, Some(stated), &[], local);
+        Ok(())
     }
 }
 
@@ -54,16 +61,14 @@ impl FindingSink for TableFindings<'_> {
         seen: &LocalStatus,
         target: &[u8],
     ) -> Outcome<()> {
-        let path = self.path(wanted)?;
-        let stated = self.table.state(wanted.1, self.modes, None)?;
-        let local = LocalState::Something {
-            seen: *seen,
-            target: self
-                .table
-                .add_text_once(target, [Some(stated.other), None])?,
-            named: false,
+        let local = |table: &mut Candidates, stated: &Stated| {
+            Ok(LocalState::Something {
+                seen: *seen,
+                target: table.add_text_once(target, [Some(stated.other), None])?,
+                named: false,
+            })
         };
-        self.table.push(path, Some(stated), &[], local);
+        self.add(wanted, local).map_err(no_memory)?;
         if let Some(row) = self.table.rows_mut().last_mut() {
             row.differing = differing;
         }
@@ -71,10 +76,7 @@ impl FindingSink for TableFindings<'_> {
     }
 
     fn add_missing(&mut self, wanted: (&RelPath, &Entry<'_>)) -> Outcome<()> {
-        let path = self.path(wanted)?;
-        let stated = self.table.state(wanted.1, self.modes, None)?;
-        self.table
-            .push(path, Some(stated), &[], LocalState::Nothing);
-        Ok(())
+        let nothing = |_: &mut Candidates, _: &Stated| Ok(LocalState::Nothing);
+        self.add(wanted, nothing).map_err(no_memory)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use huai_format::path::split;
+use huai_plan::candidates::{Candidates, Renames};
 use huai_sys::call::Outcome;
 use huai_sys::error::{Errno, Error, Result, is_shortage};
 use huai_sys::folders::Folders;
@@ -12,8 +13,7 @@ use huai_sys::regular::open_regular_at;
 use huai_sys::stop::Stop;
 use huai_sys::workers;
 
-use super::Candidates;
-use super::survey::Renames;
+use super::local::no_memory;
 use crate::hashing::hash::{Blake3Digest, Reader};
 
 /// The parameters of hashing.
@@ -62,13 +62,13 @@ fn set_digests(
     hashed: impl Iterator<Item = Hashed>,
     damaged: &[u8],
 ) -> Outcome<()> {
-    let damaged = table.add_text(damaged)?;
+    let damaged = table.add_text(damaged).map_err(no_memory)?;
     for (place, digest) in hashed {
         let state = table.rows().get(place).and_then(|row| row.wanted);
         let digest = match digest {
-            Some(digest) => {
-                table.add_text_once(&digest, [state.map(|state| state.digest), None])?
-            }
+            Some(digest) => table
+                .add_text_once(&digest, [state.map(|state| state.digest), None])
+                .map_err(no_memory)?,
             None => damaged,
         };
         if let Some(row) = table.rows_mut().get_mut(place) {

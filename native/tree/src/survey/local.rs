@@ -1,65 +1,43 @@
 //! Compares local entries at the candidate paths with their wanted states.
+//!
+//! Records what it finds in the table; content is not read.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-
-use huai_format::path::{RelPath, parent, path_order};
-use huai_sys::call::{FileType, Outcome};
+use huai_format::path::{parent, path_order};
+use huai_plan::candidates::{
+    Attribute, AttributeSet as Differing, Candidates, EntryKind, LocalState, Renames, Row, Stated,
+    TableFull,
+};
+use huai_sys::attributes::{Attributes, Mode};
+use huai_sys::call::Outcome;
 use huai_sys::error::Errno;
 use huai_sys::folders::Folders;
 use huai_sys::stop::Stop;
 
-use super::{Candidates, EntryKind, LocalState, Row};
 use crate::compare::difference::{Body, differences};
-use crate::compare::differing::{Attribute, AttributeSet as Differing};
 use crate::compare::local::{LocalEntry, look};
 
 /// The numbers of each owner's name: as a user, and as a group.
 pub type Numbers = Vec<(Option<u32>, Option<u32>)>;
 
-/// A map of paths before a set of directory moves.
-#[derive(Debug, Default)]
-pub struct Renames {
-    /// The old path by the new one.
-    sources: HashMap<Vec<u8>, Vec<u8>>,
-    /// The old paths, which will be free.
-    vacated: HashSet<Vec<u8>>,
+/// Return the attributes to set for a wanted entry.
+pub fn attributes(stated: &Stated, numbers: &Numbers) -> Attributes {
+    let of = |place: u32| numbers.get(place as usize).copied().unwrap_or_default();
+    let bits = u32::from(stated.mode.bits);
+    Attributes {
+        user: of(stated.owner).0,
+        group: of(stated.group).1,
+        mode: if stated.mode.kept {
+            Mode::Kept(bits)
+        } else {
+            Mode::Exact(bits)
+        },
+        mtime: stated.mtime,
+    }
 }
 
-impl Renames {
-    /// Make the map of moves, from old to new path.
-    pub fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
-        let vacated = moves.iter().map(|(old, _)| old.clone()).collect();
-        let sources = moves.into_iter().map(|(old, new)| (new, old)).collect();
-        Self { sources, vacated }
-    }
-
-    /// Return the present path of the entry that will be at `path`; `None` if it will be free.
-    pub fn before<'a>(&self, path: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        if self.sources.is_empty() {
-            return Some(path.into());
-        }
-        let own = RelPath::trusted(path.to_vec());
-        for above in std::iter::once(path).chain(own.ancestors()) {
-            if let Some(source) = self.sources.get(above) {
-                let rest = &path[above.len()..];
-                return Some([source, rest].concat().into());
-            }
-            if self.vacated.contains(above) {
-                return None;
-            }
-        }
-        Some(path.into())
-    }
-
-    /// Return true if `path` will be in a moved directory.
-    pub fn arrives(&self, path: &[u8]) -> bool {
-        let own = RelPath::trusted(path.to_vec());
-        !self.sources.is_empty()
-            && own
-                .ancestors()
-                .any(|above| self.sources.contains_key(above))
-    }
+/// Return the error of the machine for a table without room.
+pub(crate) fn no_memory(_: TableFull) -> Errno {
+    Errno::NOMEM
 }
 
 /// A path that cannot be examined.
@@ -107,7 +85,9 @@ pub(crate) fn survey(
                 let known_targets = [wanted_link, past].map(|each| each.map(|each| each.other));
                 LocalState::Something {
                     seen,
-                    target: table.add_text_once(&target, known_targets)?,
+                    target: table
+                        .add_text_once(&target, known_targets)
+                        .map_err(no_memory)?,
                     named: false,
                 }
             }
@@ -163,8 +143,8 @@ fn judge(
         EntryKind::Directory => Body::Directory,
         EntryKind::Symlink => Body::Symlink(table.bytes(wanted.other)),
     };
-    let mut differing = differences(body, &table.attributes(wanted, numbers), seen, target);
-    if wanted.is_linked() && seen.kind == FileType::RegularFile {
+    let mut differing = differences(body, &attributes(wanted, numbers), seen, target);
+    if wanted.is_linked() && seen.kind == Some(EntryKind::File) {
         let leader = find(folders, table.bytes(wanted.other), renames)?;
         let is_leader = leader.is_some_and(|it| it.seen.is_inode_of(seen));
         differing.add_if(Attribute::Link, !is_leader);
