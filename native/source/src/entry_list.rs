@@ -86,11 +86,6 @@ impl<S: EntryStore> EntryList<S> {
         }
     }
 
-    /// Return the number of entries, without those that were skipped.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Return the number of entries that no commit can hold.
     pub fn skipped(&self) -> u64 {
         self.skipped

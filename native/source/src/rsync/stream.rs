@@ -121,22 +121,28 @@ fn extra(first: u8) -> usize {
     (first.leading_ones() as usize).min(6)
 }
 
-/// Take a number of 32 bits.
-pub(super) fn varint(data: &mut Cursor<'_>) -> Parsed<u32> {
+/// Take a number of at least `least` and at most `N` bytes.
+fn number<const N: usize>(data: &mut Cursor<'_>, least: usize) -> Parsed<[u8; N]> {
     let first = take!(data.byte());
     let more = extra(first);
-    if more > 4 {
+    let length = least.saturating_sub(1).saturating_add(more);
+    if length > N {
         return Err(too_large());
     }
-    let rest = take!(data.take_bytes(more));
+    let rest = take!(data.take_bytes(length));
     let high = first & (0xff_u8 >> more);
-    let bytes = rest.iter().copied().chain([high]).take(4);
-    let mut number = [0; 4];
+    let mut number = [0; N];
+    let bytes = rest.iter().copied().chain([high]);
     number
         .iter_mut()
         .zip(bytes)
         .for_each(|(to, from)| *to = from);
-    Ok(Some(u32::from_le_bytes(number)))
+    Ok(Some(number))
+}
+
+/// Take a number of 32 bits.
+pub(super) fn varint(data: &mut Cursor<'_>) -> Parsed<u32> {
+    Ok(number(data, 1)?.map(u32::from_le_bytes))
 }
 
 /// Take a number of 31 bits, which counts something.
@@ -150,24 +156,7 @@ pub(super) fn count(data: &mut Cursor<'_>) -> Parsed<u32> {
 
 /// Take a number of up to 64 bits, which has at least `least` bytes.
 pub(super) fn varlong(data: &mut Cursor<'_>, least: usize) -> Parsed<i64> {
-    let first = take!(data.byte());
-    let more = extra(first);
-    let length = least.saturating_sub(1).saturating_add(more);
-    if length > 8 {
-        return Err(too_large());
-    }
-    let rest = take!(data.take_bytes(length));
-    let high = first
-        & (0xff_u8
-            .checked_shr(u32::try_from(more).unwrap_or(8))
-            .unwrap_or(0));
-    let mut number = [0; 8];
-    let bytes = rest.iter().copied().chain([high]).take(8);
-    number
-        .iter_mut()
-        .zip(bytes)
-        .for_each(|(to, from)| *to = from);
-    Ok(Some(i64::from_le_bytes(number)))
+    Ok(number(data, least)?.map(i64::from_le_bytes))
 }
 
 /// Take four bytes as a number.
