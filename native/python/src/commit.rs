@@ -25,7 +25,7 @@ use pyo3::types::PyBytes;
 
 use crate::digests::found_digests::FoundDigests;
 use crate::hashing::block_index::BlockIndex;
-use crate::packs::lent::{Reader, snapshot};
+use crate::packs::lent::{LentSnapshot, Reader};
 use crate::packs::writer::Writer;
 use crate::scan::change_list::ChangeList;
 use crate::scan::frame::number;
@@ -38,8 +38,6 @@ use crate::sys::wait::wait;
 /// The most unknown paths that are returned.
 const SHOWN: usize = 20;
 
-/// A reader of the objects of a snapshot, its tree, the limit on its entries.
-type Lent = (Py<PyAny>, Vec<u8>, u64);
 /// Files, directories, symlinks, bytes.
 pub(crate) type Counts = (u64, u64, u64, u64);
 /// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
@@ -119,21 +117,15 @@ impl TreeReader {
         })
     }
 
-    /// Read the whole tree.  `mounts`: those of the last commit, true to enter others, true to
-    /// accept all.
     fn read_whole(
         &self,
         py: Python<'_>,
-        past: Option<Lent>,
+        past: Option<LentSnapshot>,
         mounts: (BTreeSet<Vec<u8>>, bool, bool),
         keep_pairs: &Bound<'_, PyAny>,
-        writer: Option<Py<PyAny>>,
+        writer: Writer,
     ) -> PyResult<WholeTree> {
-        let open = |(reader, tree, limit): Lent| {
-            PyResult::Ok(Lookup::new(snapshot(reader, &tree)?, limit))
-        };
-        let past = past.map(open).transpose()?;
-        let writer = Writer::new(py, writer);
+        let past = past.map(LentSnapshot::lookup);
         let keep_pairs = keep_pairs.clone().unbind();
         let mounts = Mounts::new(mounts.0, mounts.1, mounts.2);
         let (whole, read) = self.call(py, |calls, stop| {
@@ -174,16 +166,14 @@ impl TreeReader {
         ))
     }
 
-    /// Read the paths of a list.  `named`: the list, true if it has an old name with each new name
-    /// of a file, the path of the record of hardlink groups.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_listed(
         &self,
         py: Python<'_>,
-        past: Lent,
+        past: LentSnapshot,
         named: (Py<ChangeList>, bool, Vec<u8>),
         check_foreign: &Bound<'_, PyAny>,
-        writer: Option<Py<PyAny>>,
+        writer: Writer,
     ) -> PyResult<
         Option<(
             Vec<u8>,
@@ -193,9 +183,7 @@ impl TreeReader {
             (usize, Vec<Vec<u8>>),
         )>,
     > {
-        let (reader, tree, limit) = past;
-        let mut past = Lookup::new(snapshot(reader, &tree)?, limit);
-        let writer = Writer::new(py, writer);
+        let mut past = past.lookup();
         let check_foreign = check_foreign.clone().unbind();
         let (changes, names_links, record) = named;
         let touched = changes.get().touched().clone();
@@ -233,8 +221,6 @@ impl TreeReader {
         }))
     }
 
-    /// Put the digests of listed files into `into`; returns counts of what was read, and the paths that
-    /// cannot be read, with the reasons.  The digests are stored by `keep_digests`.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_digests(
         &self,
@@ -261,7 +247,6 @@ impl TreeReader {
         Ok(((read.files, read.bytes, read.holes), unread.collect()))
     }
 
-    /// Store the digests that `read_digests` computed.
     fn keep_digests(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |_, _| {
             let mut unkept = self.unkept.lock();

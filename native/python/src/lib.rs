@@ -1,7 +1,7 @@
 //! The engine as the Python module `huai_native._native`.
 //!
-//! Converts, waits, converts: no policy, and no loop over entries.  A group of modules uses those
-//! above it here, never those below.
+//! Converts, waits, converts: no policy, and no loop over entries.  `_native.pyi` describes the
+//! calls.  A group of modules uses those above it here, never those below.
 
 #![expect(
     clippy::needless_pass_by_value,

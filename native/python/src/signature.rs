@@ -7,13 +7,11 @@ use pyo3::prelude::*;
 
 use crate::sys::errors::refuse;
 
-/// A public key in its one spelling, without a comment.
 #[pyfunction]
 pub(crate) fn parse_public_key(line: &str) -> PyResult<String> {
     Ok(Ed25519Key::parse(line).map_err(refuse)?.to_string())
 }
 
-/// Return the public key that `message` is signed with.
 #[pyfunction]
 pub(crate) fn verify_signature(
     namespace: &str,
@@ -35,7 +33,6 @@ impl PrivateKey {
         Ok(Self(Signer::parse(file).map_err(refuse)?))
     }
 
-    /// The key that so many random bytes make.
     #[staticmethod]
     fn generate(seed: &[u8], comment: &str) -> PyResult<Self> {
         let seed: &[u8; SEED_BYTES] = seed

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::commit::{Counts, counts};
-use crate::packs::lent::snapshot;
+use crate::packs::lent::LentSnapshot;
 use crate::packs::writer::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
@@ -114,27 +114,22 @@ impl EntryList {
             .collect())
     }
 
-    /// Write the tree; returns its id and the totals.
-    fn write_tree(&self, py: Python<'_>, writer: Option<Py<PyAny>>) -> PyResult<(Vec<u8>, Counts)> {
+    fn write_tree(&self, py: Python<'_>, writer: Writer) -> PyResult<(Vec<u8>, Counts)> {
         let list = self.take_list()?;
-        let writer = Writer::new(py, writer);
         let written = wait(py, |stop| list.write_tree(&mut writer.until(stop)))?.map_err(refuse)?;
         let counts = counts(written.totals, written.directories);
         Ok((written.tree.as_bytes().to_vec(), counts))
     }
 
-    /// Write the tree of a snapshot with these entries, and without those at `removed_paths`.
     fn amend(
         &self,
         py: Python<'_>,
-        past: (Py<PyAny>, Vec<u8>, u64),
+        past: LentSnapshot,
         removed_paths: Vec<Vec<u8>>,
-        writer: Option<Py<PyAny>>,
+        writer: Writer,
     ) -> PyResult<(Vec<u8>, Counts, Counts)> {
         let list = self.take_list()?;
-        let (reader, tree, limit) = past;
-        let snapshot = snapshot(reader, &tree)?;
-        let writer = Writer::new(py, writer);
+        let LentSnapshot { snapshot, limit } = past;
         let amend =
             |stop: &_| list.amend(&snapshot, limit, &removed_paths, &mut writer.until(stop));
         let amended = wait(py, amend)?.map_err(refuse)?;
@@ -172,7 +167,6 @@ impl RsyncList {
         Ok(Self { list, entries })
     }
 
-    /// Read the next bytes of the sender; returns what to send to it.
     fn feed<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let feed = || {
             let mut entries = self.entries.get().0.lock();
@@ -205,7 +199,6 @@ impl RsyncList {
 /// New and changed paths, removed ones, and true if unreadable lines differ.
 type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
-/// Compare two lists of files of Fedora's mirrors.
 #[pyfunction]
 pub(crate) fn compare_file_lists(
     py: Python<'_>,

@@ -118,8 +118,6 @@ impl Tree {
         })
     }
 
-    /// Examine all of `candidates` with an unknown local state, at their paths before `renames`;
-    /// returns the first that cannot be examined, and its errno.
     fn survey<'py>(
         &self,
         py: Python<'py>,
@@ -140,8 +138,6 @@ impl Tree {
         Ok(refused.map(problem))
     }
 
-    /// Hash each file of `candidates` whose content has to be read to be compared, at its path before
-    /// `renames`; returns path and errno of a failure.  `check` is called now and then.
     fn hash<'py>(
         &self,
         py: Python<'py>,
@@ -166,7 +162,6 @@ impl Tree {
         Ok(failure.map(problem))
     }
 
-    /// Carry out one kind of step with all `items`; `places` are those of staged files.
     #[pyo3(signature = (step, items, places = None))]
     fn carry_out<'py>(
         &self,
@@ -200,7 +195,6 @@ impl Tree {
         }
     }
 
-    /// Move directories; `forwards` are the symlinks that take the places of some.
     fn move_directories<'py>(
         &self,
         py: Python<'py>,
@@ -349,8 +343,6 @@ impl Tree {
     }
 }
 
-/// Rename within the directory open as `folder`; an exception if the new name exists.  Returns false
-/// where the file system cannot refuse that.
 #[pyfunction]
 pub(crate) fn rename_noreplace(
     py: Python<'_>,

@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 
 use super::plan::Plan;
 use super::table_rows::TableRows;
-use crate::packs::lent::{Reader, snapshot};
+use crate::packs::lent::{LentSnapshot, Reader};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -65,7 +65,6 @@ impl PublishPatterns {
         Self(patterns.into_iter().map(pattern).collect())
     }
 
-    /// Return for each path the position of the first pattern that matches.
     #[pyo3(signature = (paths, *, symlink))]
     fn first(&self, paths: TableRows, symlink: bool) -> Vec<Option<usize>> {
         let paths = paths.paths();
@@ -83,15 +82,14 @@ impl PublishOrder {
     #[pyo3(signature = (lent, rules, *, volatile, stated, generic, profiles, assigned))]
     #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
     fn new(
-        lent: (Py<PyAny>, Vec<u8>, u64),
+        lent: LentSnapshot,
         rules: Vec<(PatternRow, u8)>,
         volatile: RuleRange,
         stated: RuleRange,
         generic: RuleRange,
         profiles: Vec<ProfileRow>,
         assigned: HashMap<Vec<u8>, Option<usize>>,
-    ) -> PyResult<Self> {
-        let (reader, tree, limit) = lent;
+    ) -> Self {
         let rule = |(row, stage)| StageRule {
             pattern: pattern(row),
             stage,
@@ -104,11 +102,10 @@ impl PublishOrder {
             profiles: profiles.into_iter().map(profile).collect(),
             assigned,
         };
-        let lookup = NameLookup::new(snapshot(reader, &tree)?, limit);
-        Ok(Self(Guarded::new(Order::new(table, lookup))))
+        let lookup = NameLookup::new(lent.snapshot, lent.limit);
+        Self(Guarded::new(Order::new(table, lookup)))
     }
 
-    /// The stage of each file or symlink, a byte each.
     fn stages<'py>(&self, py: Python<'py>, items: Leaves<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut order = self.lock()?;
         let order = &mut *order;
@@ -136,19 +133,16 @@ impl PublishOrder {
         Ok((stage, rule, repository))
     }
 
-    /// The numbers of the repositories that a directory is in, outermost first.
     fn around(&self, folder: &[u8]) -> PyResult<Vec<usize>> {
         let around = self.lock()?.around(folder).map_err(refuse)?;
         Ok(around.to_vec())
     }
 
-    /// The number of repositories that were found so far.
     #[pyo3(name = "found")]
     fn repository_count(&self) -> PyResult<usize> {
         Ok(self.lock()?.repositories().len())
     }
 
-    /// A repository by its number.
     fn repository<'py>(&self, py: Python<'py>, number: usize) -> PyResult<RepositoryRow<'py>> {
         let order = self.lock()?;
         let repository = order.repositories().get(number);

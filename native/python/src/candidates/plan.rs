@@ -48,31 +48,26 @@ impl Plan {
         Ok((PyBytes::new(py, path), symlink))
     }
 
-    /// Removals that make way, deepest first.
     #[getter]
     fn clear(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Remove, &self.planned.clear)
     }
 
-    /// Directories to make, parents first.
     #[getter]
     fn make(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Path, &self.planned.make)
     }
 
-    /// All other removals, deepest first.
     #[getter]
     fn removals(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Remove, &self.planned.removals)
     }
 
-    /// Final attributes, deepest first.
     #[getter]
     fn directories(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Entry, &self.planned.directories)
     }
 
-    /// The leaves of each of `count` stages; `stages` are those of this sequence.
     fn in_stages(&self, count: usize, stages: &[u8]) -> Vec<Stage> {
         let operations = self.planned.in_stages(&self.converter.table, count, stages);
         let rows = |numbers: &[_]| Rows::new(&self.converter, RowKind::Entry, numbers);

@@ -67,25 +67,21 @@ impl Rows {
         self.value(py, row.ok_or_else(no_such_row)?)
     }
 
-    /// The path of each.
     fn paths<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         all_bytes(py, self.chosen.paths())
     }
 
-    /// The size of each file, in bytes.
     fn sizes(&self) -> Vec<u64> {
         let sizes = self.chosen.iter().filter_map(|row| row.wanted);
         sizes.map(|wanted| wanted.size).collect()
     }
 
-    /// The digest of each file, if known.
     fn digests<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
         let digests = self.chosen.digests();
         let digest = |digest: Option<Blake3Digest>| digest.map(|digest| PyBytes::new(py, &digest));
         digests.map(digest).collect()
     }
 
-    /// Return the rows at these positions of the sequence.
     fn pick(&self, places: Vec<usize>) -> PyResult<Self> {
         let numbers = self.chosen.numbers();
         let number = |place: usize| numbers.get(place).copied().ok_or_else(no_such_row);
@@ -93,7 +89,6 @@ impl Rows {
         Ok(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers?)))
     }
 
-    /// Return these rows and `others`; None if they are not rows of one table.
     fn joined(&self, others: Vec<PyRef<'_, Self>>) -> Option<Self> {
         let mut numbers = self.chosen.numbers().to_vec();
         for other in others {
@@ -105,13 +100,11 @@ impl Rows {
         Some(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers)))
     }
 
-    /// The parent directories of the rows, each once.
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let directories = parents(&self.converter.table, self.chosen.iter());
         all_bytes(py, directories)
     }
 
-    /// The entries with a safer mode than the metadata state.
     fn reduced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_reduced = |row: &&Row| {
             row.wanted

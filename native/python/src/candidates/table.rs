@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
-use huai_plan::candidates::Attribute;
-use huai_plan::candidates::{self, Changes, EntryKind, LocalState, Row, Stated};
+use huai_plan::candidates::{self, Attribute, Changes, EntryKind, LocalState, Row, Stated};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
 
 use super::entry::{PathFields, RowConverter, Types, full, push, push_path};
 use super::plan::Plan;
+use crate::packs::lent::LentSnapshot;
 use crate::snapshots::columns::all_bytes;
-use crate::snapshots::compare::{Side, side};
 use crate::snapshots::filter::{Filter, ModeTable, modes_of};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
@@ -61,22 +60,19 @@ impl Candidates {
         }
     }
 
-    /// Add paths that are to be looked at.
     fn add(&self, places: Vec<PathFields<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
         self.change(|table| places.try_for_each(|each| push_path(table, each, LocalState::Unknown)))
     }
 
-    /// Add all paths in which two snapshots differ after one filter.  Return the moved
-    /// directories; None, with nothing added, if one of them cannot be moved as a whole.
     fn compare<'py>(
         &self,
         py: Python<'py>,
-        old: Side<'_>,
-        new: Side<'_>,
+        old: LentSnapshot,
+        new: LentSnapshot,
         selection: (Py<Filter>, ModeTable),
     ) -> PyResult<Option<Vec<Moved<'py>>>> {
-        let mut comparison = Comparison::new(side(old)?, side(new)?);
+        let mut comparison = Comparison::new((old.snapshot, old.limit), (new.snapshot, new.limit));
         let (filter, modes) = selection;
         let (selector, modes) = (filter.get().selector(), modes_of(modes));
         self.change(|table| {
@@ -109,7 +105,6 @@ impl Candidates {
         })
     }
 
-    /// Bring the rows of each path together, in tree order.
     fn merge(&self) -> PyResult<()> {
         self.change(|table| {
             table.merge();
@@ -117,7 +112,6 @@ impl Candidates {
         })
     }
 
-    /// Return true if the table has a path, and its wanted entry; after `merge`.
     #[pyo3(name = "wanted")]
     fn wanted_entry<'py>(
         &self,
@@ -132,12 +126,10 @@ impl Candidates {
         Ok((true, entry.transpose()?))
     }
 
-    /// Return true if the table has a path below a directory; after `merge`.
     fn has_below(&self, path: &[u8]) -> PyResult<bool> {
         Ok(self.shared_table()?.has_below(path))
     }
 
-    /// Record that these paths will have no entry; after `merge`.
     fn vacate(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: Vec<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -146,14 +138,12 @@ impl Candidates {
         })
     }
 
-    /// The parent directories of the paths, each once.
     fn parents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let directories = candidates::parents(&table, table.rows().iter());
         Ok(all_bytes(py, directories))
     }
 
-    /// Add whole candidates.
     fn extend(&self, candidates: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut candidates = candidates.try_iter()?;
         self.change(|table| candidates.try_for_each(|each| push(table, each?.cast::<PyTuple>()?)))
@@ -178,12 +168,10 @@ impl Candidates {
         )
     }
 
-    /// The number of files that have to be hashed.
     fn unhashed(&self) -> PyResult<usize> {
         Ok(self.shared_table()?.unhashed().count())
     }
 
-    /// Set the digest of the content of a row.
     fn set_digest(&self, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
             let digest = table.add_text(digest).map_err(full)?;
@@ -194,7 +182,6 @@ impl Candidates {
         })
     }
 
-    /// Return those of `paths` that the table has.
     #[pyo3(name = "having")]
     fn filter_paths<'py>(
         &self,
@@ -211,7 +198,6 @@ impl Candidates {
         Ok(all_bytes(py, common))
     }
 
-    /// Directories that rows show to be missing, or perhaps missing.
     fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let directories = table.rows().iter().filter_map(|row| expected(&table, row));
@@ -219,7 +205,6 @@ impl Candidates {
         Ok(all_bytes(py, directories))
     }
 
-    /// The leaders of all hardlinks that are wanted.
     fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let entries = table.rows().iter().filter_map(|row| row.wanted);
@@ -228,7 +213,6 @@ impl Candidates {
         Ok(all_bytes(py, leaders))
     }
 
-    /// The paths of all hardlinks that are wanted.
     fn linked<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let linked = |row: &&Row| row.wanted.as_ref().is_some_and(Stated::is_linked);
@@ -242,7 +226,6 @@ impl Candidates {
         ))
     }
 
-    /// The files that share their inode and are replaced.
     fn replaced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let shared = table
@@ -252,7 +235,6 @@ impl Candidates {
         Ok(all_bytes(py, shared.map(|row| table.path(row))))
     }
 
-    /// The candidates with a file that shares its inode.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_shared = |table: &candidates::Candidates, row: &Row| {
             links(table, row) > 1 && table.local(row).kind() == Some(EntryKind::File)
@@ -260,7 +242,6 @@ impl Candidates {
         self.chosen(py, is_shared)
     }
 
-    /// Mark the files at these paths as in need of a separate inode.
     fn part(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -273,7 +254,6 @@ impl Candidates {
         })
     }
 
-    /// The candidates that want a symlink.
     fn symlinks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_symlink = |_: &candidates::Candidates, row: &Row| {
             row.wanted
@@ -282,7 +262,6 @@ impl Candidates {
         self.chosen(py, is_symlink)
     }
 
-    /// The candidates with a file of one of these sizes, and what is known of its content.
     fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
         let sizes: HashSet<u64> = sizes.extract()?;
         let converter = self.converter()?;
@@ -307,7 +286,6 @@ impl Candidates {
         sources.collect()
     }
 
-    /// The number of paths without an entry, and of those that should have none.
     fn unequal(&self) -> PyResult<(usize, usize)> {
         let table = self.shared_table()?;
         let missing = table
@@ -318,7 +296,6 @@ impl Candidates {
         Ok((missing.count(), extra.count()))
     }
 
-    /// Plan the operations on the candidates.
     fn plan(&self, py: Python<'_>) -> PyResult<Plan> {
         Ok(Plan::new(py, self.converter()?))
     }
@@ -394,18 +371,15 @@ pub(crate) struct Renames(pub(crate) candidates::Renames);
 
 #[pymethods]
 impl Renames {
-    /// Make the mapping for moves, from old to new path.
     #[new]
     fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
         Self(candidates::Renames::new(moves))
     }
 
-    /// The present path of the entry that will be at `path`; None if there will be no entry.
     fn before<'py>(&self, py: Python<'py>, path: &[u8]) -> Option<Bound<'py, PyBytes>> {
         self.0.before(path).map(|path| PyBytes::new(py, &path))
     }
 
-    /// True if `path` will be in a directory that moves.
     fn arrives(&self, path: &[u8]) -> bool {
         self.0.arrives(path)
     }

@@ -98,7 +98,6 @@ impl TreeComparison {
         })
     }
 
-    /// Return the next findings: about `most`, of `steps` entries.
     fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
         let mut findings = Findings::new(most, steps);
         let (ended, position) = self.advance(py, None, &mut findings)?;
@@ -114,7 +113,6 @@ impl TreeComparison {
         ))
     }
 
-    /// Add what is missing or differs to a table as well; `check` is called now and then.
     fn put_into<'py>(
         &self,
         py: Python<'py>,
@@ -133,13 +131,11 @@ impl TreeComparison {
         })
     }
 
-    /// The extraneous leaves that are not reported yet.
     fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let waiting = self.comparison.lock().waiting();
         waiting.iter().map(|path| PyBytes::new(py, path)).collect()
     }
 
-    /// Stop reporting these paths.
     fn forget(&self, paths: HashSet<Vec<u8>>) {
         self.comparison.lock().forget(paths);
     }

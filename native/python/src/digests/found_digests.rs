@@ -1,10 +1,10 @@
 //! Digests that were found out after their files were committed.
 
-use huai_format::snapshots::{EntryLimit, Listing, Walk};
+use huai_format::snapshots::Listing;
 use huai_format::{walks, write};
 use pyo3::prelude::*;
 
-use crate::packs::lent::snapshot;
+use crate::packs::lent::LentSnapshot;
 use crate::packs::writer::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
@@ -26,21 +26,13 @@ impl FoundDigests {
         self.0.lock().len()
     }
 
-    /// Write the objects of a snapshot with these digests; returns the id of its tree.
-    fn write(
-        &self,
-        py: Python<'_>,
-        past: (Py<PyAny>, Vec<u8>, u64),
-        writer: Option<Py<PyAny>>,
-    ) -> PyResult<Vec<u8>> {
-        let (reader, tree, limit) = past;
-        let (past, writer) = (snapshot(reader, &tree)?, Writer::new(py, writer));
+    fn write(&self, py: Python<'_>, past: LentSnapshot, writer: Writer) -> PyResult<Vec<u8>> {
         let tree = wait(py, |stop| {
             let found_digests = self.0.lock();
             let mut until = writer.until(stop);
             let mut layout = write::Layout::default();
-            let mut walk = Walk::new(&past, EntryLimit::new(limit));
-            while let Some(listing) = walk.next(&past)? {
+            let mut walk = past.walk();
+            while let Some(listing) = walk.next(&past.snapshot)? {
                 let Listing {
                     path,
                     attributes,

@@ -1,11 +1,10 @@
 //! Files that have no digest.
 
 use huai_format::path::RelPath;
-use huai_format::snapshots::{EntryLimit, Walk};
 use huai_format::walks::{Undigested, UndigestedFile};
 use pyo3::prelude::*;
 
-use crate::packs::lent::snapshot;
+use crate::packs::lent::LentSnapshot;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
@@ -15,18 +14,16 @@ type UndigestedFiles = (u64, u64, Option<(i64, Vec<u8>)>, Vec<Vec<u8>>);
 #[pyfunction]
 pub(crate) fn find_undigested(
     py: Python<'_>,
-    lent: (Py<PyAny>, Vec<u8>, u64),
+    lent: LentSnapshot,
     most: usize,
     before: Option<(i64, Vec<u8>)>,
     bounds: (usize, u64),
 ) -> PyResult<UndigestedFiles> {
-    let (reader, tree, limit) = lent;
-    let snapshot = snapshot(reader, &tree)?;
     let before = before.map(|(mtime, path)| (mtime, RelPath::trusted(path)));
     let gathered = wait(py, move |_| {
-        let mut walk = Walk::new(&snapshot, EntryLimit::new(limit));
+        let mut walk = lent.walk();
         let mut gathered = Undigested::new(most, before);
-        while let Some(listing) = walk.next(&snapshot)? {
+        while let Some(listing) = walk.next(&lent.snapshot)? {
             gathered.gather(&listing)?;
         }
         Ok(gathered)

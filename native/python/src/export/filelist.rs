@@ -4,19 +4,17 @@ use huai_export::filelist::Exported;
 use huai_export::filelist::fedora::{self, Rows};
 use huai_export::filelist::ls::{self, Directories};
 use huai_format::path::RelPath;
-use huai_format::snapshots::{EntryLimit, Snapshot, Walk};
+use huai_format::snapshots::{Snapshot, Walk};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::packs::lent::{Reader, snapshot};
+use crate::packs::lent::{LentSnapshot, Reader};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 
 /// Bytes of text that are passed at a time.
 const PART: usize = 256 << 10;
 
-/// A snapshot that is walked: where its objects are, its root's tree, how many entries it may have.
-type Lent<'py> = (Py<PyAny>, Bound<'py, PyBytes>, u64);
 /// Paths of files that are left out, and the seconds that their directories show.
 type Own = (Vec<Vec<u8>>, i64);
 
@@ -40,10 +38,7 @@ pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, Text)>);
 #[pymethods]
 impl FileList {
     #[new]
-    fn new(lent: Lent<'_>, own: Own, style: Style) -> PyResult<Self> {
-        let (reader, tree, limit) = lent;
-        let snapshot = snapshot(reader, tree.as_bytes())?;
-        let walk = || Walk::new(&snapshot, EntryLimit::new(limit));
+    fn new(lent: LentSnapshot, own: Own, style: Style) -> PyResult<Self> {
         let (files, time) = own;
         let exported = Exported::new(files.into_iter().map(RelPath::trusted).collect(), time);
         let text = match style {
@@ -54,15 +49,15 @@ impl FileList {
                 Text::Fedora(fedora::FileList::new(Rows::Times, exported))
             }
             Style::Named(_) => {
-                let (mut walk, mut directories) = (walk(), Directories::default());
-                while let Some(listing) = walk.next(&snapshot).map_err(refuse)? {
+                let (mut walk, mut directories) = (lent.walk(), Directories::default());
+                while let Some(listing) = walk.next(&lent.snapshot).map_err(refuse)? {
                     directories.gather(&listing).map_err(refuse)?;
                 }
                 Text::Ls(ls::Ls::new(directories, exported))
             }
         };
-        let walk = walk();
-        Ok(Self(Guarded::new((snapshot, walk, text))))
+        let walk = lent.walk();
+        Ok(Self(Guarded::new((lent.snapshot, walk, text))))
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

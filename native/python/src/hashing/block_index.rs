@@ -127,7 +127,6 @@ type Ranges = Vec<(u64, u64)>;
 /// new file shares the blocks of the old one.
 type Assembled = (Ranges, (u64, u64, u64), bool);
 
-/// Copy `ranges` of the open file `patch` into `target`, and set its size; the result is on disk.
 #[pyfunction]
 pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
     let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
@@ -135,7 +134,6 @@ pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges
     patched.map_err(|error| raise(py, &error))
 }
 
-/// Reserve the space that `patch_file` with the same arguments needs.
 #[pyfunction]
 pub(crate) fn reserve_patch(
     py: Python<'_>,

@@ -35,7 +35,6 @@ impl Blake3 {
     }
 }
 
-/// The digest of an open file.
 #[pyfunction]
 pub(crate) fn hash_file(
     py: Python<'_>,

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use crate::packs::lent::{Reader, snapshot};
+use crate::packs::lent::{LentSnapshot, Reader};
 use crate::sys::errors::{lacking, raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::pace::Pace;
@@ -27,12 +27,11 @@ pub(crate) struct Digested(Snapshot<Reader>, Guarded<walks::Digested>);
 #[pymethods]
 impl Digested {
     #[new]
-    fn new(lent: (Py<PyAny>, Bound<'_, PyBytes>, u64), after: Option<Vec<u8>>) -> PyResult<Self> {
-        let (reader, tree, limit) = lent;
-        let snapshot = snapshot(reader, tree.as_bytes())?;
+    fn new(lent: LentSnapshot, after: Option<Vec<u8>>) -> Self {
+        let LentSnapshot { snapshot, limit } = lent;
         let after = after.map(RelPath::trusted);
         let files = walks::Digested::new(&snapshot, EntryLimit::new(limit), after);
-        Ok(Self(snapshot, Guarded::new(files)))
+        Self(snapshot, Guarded::new(files))
     }
 
     fn batch<'py>(&self, py: Python<'py>, files: usize, size: u64) -> PyResult<Vec<Row<'py>>> {
@@ -60,13 +59,11 @@ impl Scrub {
         opened.map(Self).map_err(|error| raise(py, &error))
     }
 
-    /// The inode and ctime of the entry at a path, if there is one.
     fn identity(&self, py: Python<'_>, path: &[u8]) -> PyResult<Option<(u64, i64)>> {
         let identity = py.detach(|| self.0.identity(path));
         identity.map_err(|error| raise(py, &error))
     }
 
-    /// Return the number of files read before the time was over, and the changed or damaged ones.
     fn read<'py>(
         &self,
         py: Python<'py>,

@@ -14,7 +14,6 @@ use crate::sys::errors::refuse;
 /// Name, id, true if that is a tree's.
 type Item<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
-/// Encode a git tree of items: name, id, true if that is a tree's.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,
@@ -32,7 +31,6 @@ pub(crate) fn encode_tree(
     Ok(PyBytes::new(py, &tree::encode_tree(items)))
 }
 
-/// Parse the items of a git tree: name, id, true if that is a tree's.
 #[pyfunction]
 pub(crate) fn decode_tree<'py>(
     py: Python<'py>,
@@ -47,7 +45,6 @@ pub(crate) fn decode_tree<'py>(
     Ok(items.collect())
 }
 
-/// The id of an object that this program made; it is not checked for collisions.
 #[pyfunction]
 pub(crate) fn object_id<'py>(
     py: Python<'py>,

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use huai_format::snapshots::{ObjectReader, Snapshot};
+use huai_format::snapshots::{EntryLimit, Lookup, ObjectReader, Snapshot, Walk};
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::read::{Packs, parse_oid};
@@ -83,4 +84,33 @@ pub(crate) fn snapshot(lent: Py<PyAny>, tree: &[u8]) -> PyResult<Snapshot<Reader
     let tree = parse_oid(tree)?;
     let reader = Python::attach(|py| Reader::new(py, lent))?;
     Ok(Snapshot { reader, tree })
+}
+
+/// A snapshot that Python lends: a reader of its objects, the id of its root tree, and the most
+/// entries that it may have.
+pub(crate) struct LentSnapshot {
+    pub(crate) snapshot: Snapshot<Reader>,
+    pub(crate) limit: u64,
+}
+
+impl<'py> FromPyObject<'_, 'py> for LentSnapshot {
+    type Error = PyErr;
+
+    fn extract(lent: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (reader, tree, limit): (_, PyBackedBytes, _) = lent.extract()?;
+        let snapshot = snapshot(reader, &tree)?;
+        Ok(Self { snapshot, limit })
+    }
+}
+
+impl LentSnapshot {
+    /// Walk through all of it.
+    pub(crate) fn walk(&self) -> Walk {
+        Walk::new(&self.snapshot, EntryLimit::new(self.limit))
+    }
+
+    /// Look up paths in it.
+    pub(crate) fn lookup(self) -> Lookup<Reader> {
+        Lookup::new(self.snapshot, self.limit)
+    }
 }

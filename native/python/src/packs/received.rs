@@ -22,7 +22,6 @@ use crate::sys::wait::wait_checking;
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
 type InstalledPack<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u64);
 
-/// Install the pack that was received as `name` in `folder`.
 #[pyfunction]
 #[pyo3(signature = (folder, name, objects, check, *, target, work, room))]
 #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
@@ -51,7 +50,6 @@ pub(crate) fn install_pack<'py>(
     Ok((pack, PyBytes::new(py, &installed.commit), spent))
 }
 
-/// Check that all objects of a tree are present; returns how much of `work` was done.
 #[pyfunction]
 #[pyo3(signature = (target, complete, objects, check, *, work))]
 pub(crate) fn check_connected(

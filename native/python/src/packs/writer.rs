@@ -72,17 +72,21 @@ pub(crate) enum Writer {
     Lent(Py<PyAny>),
 }
 
-impl Writer {
-    pub(crate) fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
-        match writer {
-            None => Self::Nowhere,
-            Some(given) => match given.bind(py).cast::<PackWriter>() {
-                Ok(pack) => Self::Pack(pack.clone().unbind()),
-                Err(_) => Self::Lent(given),
-            },
-        }
-    }
+impl<'py> FromPyObject<'_, 'py> for Writer {
+    type Error = PyErr;
 
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(if given.is_none() {
+            Self::Nowhere
+        } else if let Ok(pack) = given.cast::<PackWriter>() {
+            Self::Pack(pack.to_owned().unbind())
+        } else {
+            Self::Lent(given.to_owned().unbind())
+        })
+    }
+}
+
+impl Writer {
     /// Return the writer for one call, which refuses objects after a stop.
     pub(crate) fn until<'a>(&'a self, stop: &'a Stop) -> Until<'a> {
         Until { writer: self, stop }

@@ -43,7 +43,6 @@ impl ChangeList {
         self.with(change_list::ChangeList::end)
     }
 
-    /// How many lines name no path of the module, the first of them, and true if a log is cut.
     #[expect(
         clippy::type_complexity,
         reason = "three answers, of which one is a list"
@@ -61,7 +60,6 @@ impl ChangeList {
         })
     }
 
-    /// End the list; returns the number of its paths.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         py.detach(|| {
             let reading = self.reading.lock().take().ok_or_else(is_closed)?;

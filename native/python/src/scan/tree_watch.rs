@@ -49,7 +49,6 @@ impl TreeWatch {
         Ok((changes.events, changes.lost, changes.gone))
     }
 
-    /// Return the paths changed since the last call, and their number; None for the whole tree.
     #[pyo3(name = "take")]
     fn take_changes(&self) -> Option<(ChangeList, usize)> {
         let touched = self.0.lock().take_paths()?;
@@ -57,7 +56,6 @@ impl TreeWatch {
         Some((ChangeList::of(touched), count))
     }
 
-    /// Return changes that were taken, so that they are taken again.
     #[pyo3(signature = (changes))]
     fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
         let touched = changes.map(|changes| changes.get().touched());
@@ -66,7 +64,6 @@ impl TreeWatch {
             .give_back(touched.as_ref().map(|each| &***each));
     }
 
-    /// Add paths, with everything below, to those that the next call of `take` returns.
     fn add(&self, paths: Vec<Vec<u8>>) {
         let touched = |path| Touched {
             path: RelPath::trusted(path),

@@ -1,11 +1,10 @@
 //! Reading the files of a bundle.
 
-use huai_format::snapshots::Lookup;
 use huai_tree::bundle;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::packs::lent::{Reader, snapshot};
+use crate::packs::lent::{LentSnapshot, Reader};
 use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -19,20 +18,17 @@ impl BundleReader {
     #[new]
     fn new(
         py: Python<'_>,
-        arguments: (Py<PyAny>, Vec<u8>, u64),
+        lent: LentSnapshot,
         root: &[u8],
         paths: Vec<u8>,
         most: usize,
     ) -> PyResult<Self> {
-        let (reader, tree, limit) = arguments;
-        let lookup = Lookup::new(snapshot(reader, &tree)?, limit);
-        let reader = bundle::BundleReader::new(lookup, root, paths, most);
+        let reader = bundle::BundleReader::new(lent.lookup(), root, paths, most);
         Ok(Self(Guarded::new(
             reader.map_err(|error| raise(py, &error))?,
         )))
     }
 
-    /// The next bytes of the response.
     fn read<'py>(&self, py: Python<'py>, enough: usize) -> PyResult<Bound<'py, PyBytes>> {
         let reader = &mut *self.0.try_lock()?;
         let part = wait(py, |stop| reader.read(enough, stop))?.map_err(refuse)?;

@@ -43,7 +43,6 @@ impl Entries {
         Self(Guarded::new((Some(pair), selector)))
     }
 
-    /// The next entries, about so many; None if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
         let (listing, selector) = &mut *self.0.try_lock()?;
         let mut columns = Columns::new(most);

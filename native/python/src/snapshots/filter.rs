@@ -45,7 +45,6 @@ impl Filter {
         self.0.lock().filter.protects(path, directory)
     }
 
-    /// Return the position of the rule that decides, and the path that it matched.
     #[pyo3(signature = (path, *, directory))]
     fn why<'py>(
         &self,
@@ -57,7 +56,6 @@ impl Filter {
         Some((place, PyBytes::new(py, matched)))
     }
 
-    /// True if it decides alike below two directories.
     fn is_alike_below(&self, one: &[u8], other: &[u8]) -> bool {
         self.0.lock().filter.is_alike_below(one, other)
     }

@@ -21,7 +21,6 @@ impl ListingHashes {
         Self(Guarded::new(listing_hash::ListingHashes::read(records)))
     }
 
-    /// Return the hash of a tree; what is not known of it is read from `objects`.
     fn of_tree<'py>(
         &self,
         py: Python<'py>,

@@ -41,12 +41,7 @@ pub(crate) fn for_each_listing(
 }
 
 #[pyfunction]
-pub(crate) fn write_tree(
-    py: Python<'_>,
-    listings: Py<PyAny>,
-    writer: Option<Py<PyAny>>,
-) -> PyResult<Vec<u8>> {
-    let writer = Writer::new(py, writer);
+pub(crate) fn write_tree(py: Python<'_>, listings: Py<PyAny>, writer: Writer) -> PyResult<Vec<u8>> {
     let tree = wait(py, |stop| {
         let mut layout = Layout::default();
         let add = |listing: &ListingText<'_>| layout.add(listing, &mut writer.until(stop));

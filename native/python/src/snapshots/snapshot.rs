@@ -17,8 +17,6 @@ use crate::sys::guarded::Guarded;
 
 type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
 
-/// The subdirectories of a directory with trees of their own, and what else its git tree names:
-/// manifest, its digests, other pieces, their digests.
 #[pyfunction]
 pub(crate) fn read_own_directory<'py>(
     py: Python<'py>,
@@ -55,13 +53,11 @@ impl Lookup {
         Ok(Self(Guarded::new(snapshots::Lookup::new(snapshot, limit))))
     }
 
-    /// The id of the tree that a directory has for itself.
     fn own_tree(&self, path: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
         let tree = self.0.lock().own_tree(&RelPath::trusted(path));
         Ok(tree.map_err(refuse)?.map(|tree| tree.as_bytes().to_vec()))
     }
 
-    /// The line of the leaf at a path, and its digest.
     fn leaf(&self, path: Vec<u8>) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
         let leaf = self
             .0
@@ -71,7 +67,6 @@ impl Lookup {
         Ok(leaf.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
     }
 
-    /// Return a directory and all below it, or of these what any of the filters mirrors.
     #[pyo3(signature = (path, filters=Vec::new()))]
     fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
         let mut lookup = self.0.lock();
@@ -89,7 +84,6 @@ impl Lookup {
         })
     }
 
-    /// Read one own directory from the front to the end.
     fn level(&self, path: Vec<u8>, tree: &[u8]) -> PyResult<Walk> {
         let lookup = self.0.lock();
         let (snapshot, tree) = (lookup.snapshot(), parse_oid(tree)?);

@@ -31,7 +31,6 @@ impl ArrivedFiles {
         self.0.lock().len()
     }
 
-    /// Add files that `run` brought; their owner, mode and time are still to be set.
     fn add(&self, files: TableRows, run: u32) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -39,7 +38,6 @@ impl ArrivedFiles {
         }
     }
 
-    /// Mark files as complete: they have their owner, mode and time.
     fn finish(&self, files: TableRows) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -47,14 +45,11 @@ impl ArrivedFiles {
         }
     }
 
-    /// Return the run that brought each file, if one did.
     fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
         let arrived = self.0.lock();
         files.keys().map(|file| arrived.run(&file)).collect()
     }
 
-    /// Consecutive files of one directory that one run brought, or none: the directory, the places
-    /// of the first and after the last, and the run.
     fn directories<'py>(&self, py: Python<'py>, files: TableRows) -> Vec<DirectoryFiles<'py>> {
         let arrived = self.0.lock();
         let runs = files.keys().map(|file| arrived.run(&file));
@@ -70,12 +65,10 @@ impl ArrivedFiles {
         groups.into_iter().map(row).collect()
     }
 
-    /// True if `run` brought the file at a path.
     fn has(&self, path: &[u8], run: u32) -> bool {
         self.0.lock().has(path, run)
     }
 
-    /// The places of the files whose owner, mode and time are still to be set.
     fn unfinished(&self, files: TableRows) -> Vec<usize> {
         let arrived = self.0.lock();
         let files = files.keys().enumerate();
@@ -112,8 +105,6 @@ impl Places<'_> {
     }
 }
 
-/// Return the positions of files that equal an earlier one by size and digest, each with that of the
-/// earlier one; empty files are not compared.
 #[pyfunction]
 pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
     let mut contents: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();

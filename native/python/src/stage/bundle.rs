@@ -30,13 +30,11 @@ impl BundleWriter {
         )))
     }
 
-    /// Begin another response.
     fn begin(&self) -> PyResult<()> {
         self.0.try_lock()?.begin();
         Ok(())
     }
 
-    /// Take the next bytes; the number of files with a verdict.
     fn write(&self, py: Python<'_>, data: &[u8]) -> PyResult<usize> {
         let writer = &mut *self.0.try_lock()?;
         // As few as arrive at once: too short for the one door to long calls.
@@ -44,7 +42,6 @@ impl BundleWriter {
         Ok(writer.arrivals().len())
     }
 
-    /// The verdicts so far.
     fn verdicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let writer = self.0.try_lock()?;
         let verdicts: Vec<u8> = writer.arrivals().iter().copied().map(verdict).collect();

@@ -24,7 +24,6 @@ pub(crate) type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
 /// How each file was staged, and what ended the row.
 pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);
 
-/// Stage files with the content of others that are staged.
 #[pyfunction]
 pub(crate) fn copy_twins<'py>(
     py: Python<'py>,
@@ -79,7 +78,6 @@ fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
-/// Copy files of an open directory.
 #[pyfunction]
 #[pyo3(signature = (files, places, limits, finish, hear))]
 pub(crate) fn copy_files<'py>(

@@ -1,12 +1,11 @@
 //! Naming files in requests to rsync.
 
-use huai_format::snapshots::Lookup;
 use huai_plan::requests::RequestNames;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::candidates::table_rows::TableRows;
-use crate::packs::lent::snapshot;
+use crate::packs::lent::LentSnapshot;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
@@ -17,11 +16,9 @@ pub(crate) fn request_names<'py>(
     py: Python<'py>,
     files: TableRows,
     start: &[u8],
-    commit: Option<(Py<PyAny>, Vec<u8>, u64)>,
+    commit: Option<LentSnapshot>,
 ) -> PyResult<(Bound<'py, PyBytes>, usize)> {
-    let lookup = commit
-        .map(|(reader, tree, limit)| PyResult::Ok(Lookup::new(snapshot(reader, &tree)?, limit)));
-    let lookup = lookup.transpose()?;
+    let lookup = commit.map(LentSnapshot::lookup);
     let paths: Vec<&[u8]> = files.paths().collect();
     let request = wait(py, |_| RequestNames::of(&paths, start, lookup))?.map_err(refuse)?;
     Ok((PyBytes::new(py, &request.names), request.directories))

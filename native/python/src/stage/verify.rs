@@ -11,20 +11,17 @@ use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_checking};
 
-/// True if any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
 pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: TableRows) -> PyResult<bool> {
     wait(py, |stop| verify::may_compare(root, files.paths(), stop))?
         .map_err(|error| raise(py, &error))
 }
 
-/// Write the file system of an open directory to disk.
 #[pyfunction]
 pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
     wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
 }
 
-/// Verify that each file arrived as the metadata say, and set attributes if `run` has owners.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]
 pub(crate) fn verify_arrived<'py>(

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 
-/// Open a regular file; returns the number of its handle, which becomes the caller's.
 #[pyfunction]
 pub(crate) fn open_regular(py: Python<'_>, root: &[u8], path: &[u8]) -> PyResult<Option<RawFd>> {
     // A few system calls: too short for the one door to long calls.

@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use super::wait::wait;
 
-/// Remove a name, with everything below it, in the directory open as `folder`; it may be missing.
 #[pyfunction]
 pub(crate) fn remove_all(py: Python<'_>, folder: u32, name: &[u8]) -> PyResult<()> {
     let removed = wait(py, |stop| huai_sys::remove::remove_all(folder, name, stop))?;
