@@ -58,13 +58,7 @@ impl RelPath {
     /// Append `name`, which is checked and may have several components.
     #[must_use]
     pub fn join(&self, name: &[u8]) -> Self {
-        let mut path = Vec::with_capacity(self.joined_length(name.len()));
-        path.extend_from_slice(&self.0);
-        if !self.is_root() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-        Self(path)
+        Self(join(&self.0, name))
     }
 
     /// Append `name`, unless the path becomes too long.
@@ -113,6 +107,26 @@ pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (above, name.unwrap_or_default())
 }
 
+/// Return the path of `name` in `directory`.
+pub fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() {
+        name.to_vec()
+    } else {
+        [directory, b"/", name].concat()
+    }
+}
+
+/// Return the rest of a path at or below `directory`; `None` if it is elsewhere.
+pub fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
+    let rest = path.strip_prefix(directory)?;
+    (directory.is_empty() || matches!(rest, [] | [b'/', ..])).then_some(rest)
+}
+
+/// Return true if `path` is `directory` or is below it.
+pub fn is_within(path: &[u8], directory: &[u8]) -> bool {
+    below(path, directory).is_some()
+}
+
 /// Return the last component of a path.
 pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
@@ -156,9 +170,18 @@ pub fn check_name(name: &[u8]) -> Result<()> {
 
 /// Compare paths by components, so that a directory precedes its entries.
 pub fn path_order(one: &[u8], other: &[u8]) -> Ordering {
+    let (one, other) = (one.iter().copied(), other.iter().copied());
+    one.map(order_of).cmp(other.map(order_of))
+}
+
+/// Return bytes that compare as the paths do by `path_order`.
+pub fn order_key(path: &[u8]) -> Vec<u8> {
+    path.iter().copied().map(order_of).collect()
+}
+
+fn order_of(byte: u8) -> u8 {
     // No name has a NUL, which sorts before any other byte.
-    let key = |&byte: &u8| if byte == b'/' { 0 } else { byte };
-    one.iter().map(key).cmp(other.iter().map(key))
+    if byte == b'/' { 0 } else { byte }
 }
 
 /// Add `place` to an error.
@@ -233,4 +256,15 @@ pub fn quote_bytes(raw: &[u8]) -> String {
     }
     quoted.push(mark);
     quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn what_is_within_a_directory_begins_with_its_name_and_a_slash() {
+        assert!(is_within(b"a/b", b"a") && is_within(b"a", b"a") && is_within(b"a", b""));
+        assert!(!is_within(b"ab", b"a"));
+    }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use huai_format::path::{parent, path_order};
+use huai_format::path::{below, parent, path_order};
 use rustix::io::Errno;
 
 use super::call::{self, Outcome};
@@ -240,12 +240,6 @@ impl Folders {
     pub fn refresh(&mut self) {
         self.open.clear();
     }
-}
-
-/// Return the rest of a path at or below `top`.
-fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
-    let rest = path.strip_prefix(top)?;
-    (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
 }
 
 #[cfg(test)]

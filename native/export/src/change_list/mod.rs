@@ -7,7 +7,7 @@
 
 mod rsync;
 
-use huai_format::path::{RelPath, check_name, path_order};
+use huai_format::path::{RelPath, below, check_name, path_order};
 use huai_git::find::position;
 use rsync::{RsyncLine, is_message, read_line, unescape_octal};
 
@@ -271,10 +271,7 @@ impl ChangeList {
     /// Return the path from the module's root, without empty and `.` components.
     fn below_root(&self, spelt: &[u8]) -> Result<RelPath, Refusal> {
         let relative = if spelt.starts_with(b"/") {
-            let below = spelt.strip_prefix(&*self.root);
-            below
-                .filter(|rest| matches!(rest, [] | [b'/', ..]))
-                .ok_or(Refusal::Outside)?
+            below(spelt, &self.root).ok_or(Refusal::Outside)?
         } else {
             spelt
         };

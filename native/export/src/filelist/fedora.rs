@@ -7,11 +7,11 @@
 use std::io::Write;
 
 use huai_format::entries::{Body, Entry, Leaves, decode_directory};
-use huai_format::path::{RelPath, basename};
+use huai_format::path::{RelPath, basename, is_within};
 use huai_format::snapshots::Listing;
 use huai_git::error::Result;
 
-use super::{Exported, is_within, seconds};
+use super::{Exported, seconds};
 
 const GROUP_READS: u16 = 0o040;
 const OTHERS_READ: u16 = 0o004;

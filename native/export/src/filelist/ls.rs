@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use huai_format::entries::{Body, Entry, Leaves, decode_directory};
-use huai_format::path::{RelPath, basename};
+use huai_format::path::{RelPath, basename, is_within};
 use huai_format::snapshots::Listing;
 use huai_git::error::Result;
 
@@ -60,7 +60,7 @@ impl Directories {
         while self
             .open
             .last()
-            .is_some_and(|(_, above)| !is_above(above, path))
+            .is_some_and(|(_, above)| !is_within(path, above))
         {
             self.close();
         }
@@ -266,13 +266,6 @@ impl Ls {
             target: None,
         }
     }
-}
-
-fn is_above(above: &[u8], path: &[u8]) -> bool {
-    above.is_empty()
-        || path
-            .strip_prefix(above)
-            .is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 /// The column widths of a directory, and the KiB that its files take.

@@ -50,9 +50,3 @@ impl Exported {
 fn seconds(nanoseconds: i64) -> i64 {
     nanoseconds.div_euclid(1_000_000_000)
 }
-
-/// Return true if `path` is `directory` or below it.
-fn is_within(path: &[u8], directory: &[u8]) -> bool {
-    path.strip_prefix(directory)
-        .is_some_and(|rest| directory.is_empty() || rest.is_empty() || rest.starts_with(b"/"))
-}

@@ -10,7 +10,7 @@ use crate::amend::leaves::{LeafReader, names};
 use crate::amend::merged::Merged;
 use crate::amend::past::SnapshotReader;
 use crate::amend::sparse::{Sparse, Step};
-use crate::path::{RelPath, basename, parent};
+use crate::path::{RelPath, basename, is_within, parent};
 use crate::snapshots;
 use crate::snapshots::{EntryLimit, Located, ObjectReader, ObjectWriter, Walk};
 use crate::write::{Layout, ListingText, Totals};
@@ -74,7 +74,7 @@ impl<'a> NewTree<'a> {
             return self.remove(past);
         }
         let below = self.amendments.get(self.next);
-        let inside = below.is_some_and(|each| is_below(&each.path, path.as_bytes()));
+        let inside = below.is_some_and(|each| is_within(&each.path, path.as_bytes()));
         if let (Some(Step::Own(_, tree)), false) = (&past.next, inside) {
             self.layout.graft(path.as_bytes(), *tree, writer)?;
             past.next = None;
@@ -222,7 +222,7 @@ impl<'a> NewTree<'a> {
     /// Return true if the directory at `path` of the snapshot ended, and note it in the result.
     fn has_ended(&mut self, path: &RelPath) -> bool {
         if let Some(top) = &self.ended {
-            if is_below(path.as_bytes(), top.as_bytes()) {
+            if is_within(path.as_bytes(), top.as_bytes()) {
                 return true;
             }
         }
@@ -264,22 +264,5 @@ fn borrowed(listing: &snapshots::Listing) -> ListingText<'_> {
         attributes: &listing.attributes,
         leaves: &listing.leaves,
         digests: &listing.digests,
-    }
-}
-
-/// Return true if `path` is `top` or is below it.
-fn is_below(path: &[u8], top: &[u8]) -> bool {
-    let rest = path.strip_prefix(top);
-    top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_below_begins_with_the_name_and_a_slash() {
-        assert!(is_below(b"a/b", b"a") && is_below(b"a", b"a") && is_below(b"a", b""));
-        assert!(!is_below(b"ab", b"a"));
     }
 }

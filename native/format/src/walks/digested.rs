@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use huai_git::error::Result;
 
 use crate::entries::{Body, Bookmark, Digest, Leaves};
-use crate::path::{RelPath, basename, parent, path_order};
+use crate::path::{RelPath, basename, is_within, parent, path_order};
 use crate::snapshots::{EntryLimit, Listing, ObjectReader, Snapshot, Walk};
 
 /// A file and its digest, as committed.
@@ -117,12 +117,7 @@ impl After {
     fn may_be_in(&self, directory: &RelPath) -> bool {
         let Some(path) = &self.0 else { return true };
         let (here, there) = (directory.as_bytes(), parent(path.as_bytes()));
-        let is_above = |here: &[u8]| {
-            there
-                .strip_prefix(here)
-                .is_some_and(|rest| rest.starts_with(b"/"))
-        };
-        here.is_empty() || path_order(here, there).is_ge() || is_above(here)
+        path_order(here, there).is_ge() || is_within(there, here)
     }
 
     /// Return true if this file is allowed.

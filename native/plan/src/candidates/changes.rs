@@ -2,7 +2,7 @@
 
 use huai_format::diff::Sink;
 use huai_format::entries::Entry;
-use huai_format::path::{RelPath, path_order};
+use huai_format::path::{RelPath, is_within, path_order};
 
 use super::table::{Candidates, LocalState, Row, TableFull};
 use crate::filter::Selector;
@@ -151,7 +151,7 @@ impl Candidates {
     pub fn has_below(&self, path: &[u8]) -> bool {
         let is_before = |row: &Row| path_order(self.path(row), path).is_le();
         let next = self.rows.get(self.rows.partition_point(is_before));
-        next.is_some_and(|row| is_below(self.path(row), path))
+        next.is_some_and(|row| is_within(self.path(row), path))
     }
 
     /// Mark these paths as free of local entries.
@@ -179,12 +179,6 @@ fn put_in_order(rows: &mut [Row], mut order: Vec<usize>) {
             place = from;
         }
     }
-}
-
-/// Return true if `path` is in the directory `above`.
-fn is_below(path: &[u8], above: &[u8]) -> bool {
-    let rest = path.strip_prefix(above);
-    above.is_empty() && !path.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 #[cfg(test)]

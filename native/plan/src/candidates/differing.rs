@@ -27,11 +27,6 @@ pub enum Attribute {
 pub struct AttributeSet(u8);
 
 impl AttributeSet {
-    /// Make a set from bits, in the order of `Attribute`.
-    pub fn of_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-
     /// Return the bits.
     pub fn bits(self) -> u8 {
         self.0

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use huai_format::entries::has_leaf;
-use huai_format::path::{RelPath, at, basename, parent};
+use huai_format::path::{RelPath, at, basename, join, parent};
 use huai_format::shared::Shared;
 use huai_format::snapshots;
 use huai_format::snapshots::{EntryLimit, Manifest, ObjectReader, OwnDirectory, Snapshot};
@@ -265,12 +265,4 @@ impl<T> Recent<T> {
 
 fn is_slash(byte: u8) -> bool {
     byte == b'/'
-}
-
-fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() {
-        name.to_vec()
-    } else {
-        [folder, b"/", name].concat()
-    }
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 
 use huai_format::entries::raw_leaves;
 use huai_format::escape::unescape;
-use huai_format::path::{RelPath, basename, parent};
+use huai_format::path::{RelPath, basename, is_within, parent};
 use huai_format::snapshots::{Lookup, ObjectReader};
 use huai_git::error::Result;
 use huai_sys::call;
@@ -157,9 +157,4 @@ fn is_there(root: &Root, directory: &[u8], name: &[u8]) -> bool {
         .enter(directory)
         .and_then(|folder| call::status_at(folder.as_fd(), name));
     status.is_ok()
-}
-
-pub(super) fn is_within(path: &[u8], top: &[u8]) -> bool {
-    let below = path.strip_prefix(top);
-    below.is_some_and(|rest| matches!(rest, [] | [b'/', ..])) || top.is_empty()
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use huai_format::entries::{Body, Leaves, RawLeaf, raw_leaves};
 use huai_format::escape::unescape;
 use huai_format::limits::DIGEST_BYTES;
-use huai_format::path::RelPath;
+use huai_format::path::{RelPath, order_key};
 use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
 use huai_format::write;
 use huai_format::write::{Layout, Totals};
@@ -63,7 +63,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
     /// Add the next frame, in tree order, after the kept directories that come before it.
     pub(super) fn add_frame(&mut self, frame: Frame) -> Result<()> {
         while let Some(first) = self.waiting.first_entry() {
-            if *first.key() >= tree_order(frame.path()) {
+            if *first.key() >= order_key(frame.path()) {
                 break;
             }
             let path = first.remove();
@@ -168,7 +168,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 old.push(leaf);
             } else {
                 // If it was a directory in the last commit, everything below it stays as well.
-                self.waiting.insert(tree_order(path.as_bytes()), path);
+                self.waiting.insert(order_key(path.as_bytes()), path);
             }
         }
         let mut merged = Vec::new();
@@ -268,12 +268,6 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         self.totals.add(Totals::of(listing.leaves));
         self.layout.add(listing, self.writer)
     }
-}
-
-/// Return the path as bytes that compare in tree order.
-fn tree_order(path: &[u8]) -> Vec<u8> {
-    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
-    path.iter().map(key).collect()
 }
 
 #[cfg(test)]

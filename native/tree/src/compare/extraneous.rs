@@ -1,6 +1,6 @@
 //! Extraneous leaves that wait until all subdirectories of their directory were met.
 
-use huai_format::path::parent;
+use huai_format::path::{join, parent};
 
 use super::records::FindingRecords;
 use super::scope::tree_order;
@@ -80,9 +80,6 @@ impl Extraneous {
 impl Group {
     fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
         let names = self.names.iter().filter(|(_, is_reported)| !is_reported);
-        names.map(|(name, _)| match &*self.directory {
-            [] => name.clone(),
-            directory => [directory, b"/", name].concat(),
-        })
+        names.map(|(name, _)| join(&self.directory, name))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use huai_format::path::{basename, parent};
+use huai_format::path::{basename, is_within, parent};
 
 /// A path with everything below it, except some subdirectories.
 #[derive(Debug, Default)]
@@ -32,8 +32,7 @@ impl Scope {
 
     /// Return true if `path` is the top or below it.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
-        let rest = path.strip_prefix(&*self.top);
-        self.top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+        is_within(path, &self.top)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use huai_format::path::split;
+use huai_format::path::{join, split};
 use huai_sys::attributes::{Attributes, Mode, Of};
 use huai_sys::call::{self, FileType, Outcome, Status};
 use huai_sys::change;
@@ -191,8 +191,4 @@ pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
         Err(errno) if change::is_unsupported(errno) => Ok(false),
         Err(errno) => Err(Error::new("rename", old, errno)),
     }
-}
-
-fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    [folder, b"/", name].concat()
 }

@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use huai_format::path::split;
+use huai_format::path::{below, split};
 use huai_sys::attributes::{Attributes, Mode, Of};
 use huai_sys::call::{self, Outcome};
 use huai_sys::change;
@@ -197,9 +197,7 @@ impl Tree {
 
 /// Return the staged place of the directory or file for `path`.
 fn staged_path(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
-    let below = path.strip_prefix(item.path.as_slice());
-    let below = below.filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
-    let below = below.ok_or_else(|| at(path, FailureReason::NotWhole))?;
+    let below = below(path, &item.path).ok_or_else(|| at(path, FailureReason::NotWhole))?;
     Ok([&item.staged.name, below].concat())
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use huai_export::change_list::Touched;
 use huai_format::amend::Amendment;
 use huai_format::escape::unescape;
-use huai_format::path::{basename, parent};
+use huai_format::path::{basename, is_within, join, order_key, parent};
 use huai_git::find::split_before;
 use huai_sys::call::Outcome;
 use huai_sys::error::Errno;
@@ -71,7 +71,7 @@ pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<LookResult> 
     let mut done: Option<Vec<u8>> = None;
     for (key, request) in plan(touched) {
         let path = path_of(&key);
-        if done.as_ref().is_some_and(|top| is_below(&path, top)) {
+        if done.as_ref().is_some_and(|top| is_within(&path, top)) {
             continue;
         }
         if !examination.unread.remove(&path) {
@@ -92,10 +92,10 @@ fn plan(touched: &[Touched]) -> BTreeMap<Key, LookRequest> {
     let mut plan: BTreeMap<Key, LookRequest> = BTreeMap::new();
     for each in touched {
         let mut path = each.path.as_bytes();
-        let request = plan.entry(key_of(path)).or_default();
+        let request = plan.entry(order_key(path)).or_default();
         request.all_below |= each.all_below;
         while !path.is_empty() {
-            let above = plan.entry(key_of(parent(path))).or_default();
+            let above = plan.entry(order_key(parent(path))).or_default();
             if !above.names.insert(basename(path).to_vec()) {
                 break;
             }
@@ -266,25 +266,7 @@ fn children(names: &[u8]) -> BTreeSet<Vec<u8>> {
         .collect()
 }
 
-fn key_of(path: &[u8]) -> Key {
-    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
-    path.iter().map(key).collect()
-}
-
 fn path_of(key: &[u8]) -> Vec<u8> {
     let byte = |byte: &u8| if *byte == 0 { b'/' } else { *byte };
     key.iter().map(byte).collect()
-}
-
-fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
-    if path.is_empty() {
-        name.to_vec()
-    } else {
-        [path, b"/", name].concat()
-    }
-}
-
-fn is_below(path: &[u8], top: &[u8]) -> bool {
-    let rest = path.strip_prefix(top);
-    top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use huai_format::path::split;
+use huai_format::path::{is_within, split};
 use huai_sys::attributes::Attributes;
 use huai_sys::call::{self, FileType, Outcome, Status, Time};
 use huai_sys::change;
@@ -112,8 +112,7 @@ struct Gap<'a> {
 
 impl<'a> Gap<'a> {
     fn holds(&self, path: &[u8]) -> bool {
-        let rest = self.missing.and_then(|missing| path.strip_prefix(missing));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        self.missing.is_some_and(|missing| is_within(path, missing))
     }
 
     /// Remember the topmost missing directory at or above `path`.

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use huai_export::change_list::Touched;
-use huai_format::path::is_reserved;
+use huai_format::path::{is_reserved, join};
 use huai_plan::pattern::Pattern;
 use huai_sys::call::{self, FileType, Outcome, ReadFlags};
 use huai_sys::error::{Errno, Error, Result};
@@ -20,7 +20,7 @@ use huai_sys::listing::Names;
 use huai_sys::stop::Stop;
 
 use super::pending::Pending;
-use super::watched::{Watched, join};
+use super::watched::Watched;
 
 /// The bytes of a read from the queue.
 const ROOM: usize = 64 << 10;

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use huai_format::path::join;
+
 /// The watched directories: the kernel's number and the path of each.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
@@ -56,14 +58,5 @@ impl Watched {
                 .map(|(_, number)| *number),
         );
         numbers
-    }
-}
-
-/// Return the path of `name` in the directory at `above`.
-pub(super) fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
-    if above.is_empty() {
-        name.to_vec()
-    } else {
-        [above, b"/", name].concat()
     }
 }
