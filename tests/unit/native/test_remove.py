@@ -63,14 +63,14 @@ def test_a_chain_longer_than_any_path_and_than_the_limit_of_handles(
 def refused(folder: Path) -> None:
     (folder / "top/closed").mkdir(parents=True)
     (folder / "top/closed/file").write_text("x")
-    (folder / "top/closed").chmod(0o500)
+    folder.chmod(0o500)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     with pytest.raises(PermissionError) as caught:
         _native.remove_all(handle, b"top")
     os.close(handle)
     assert caught.value.errno == errno.EACCES
     assert caught.value.filename == b"top"
-    (folder / "top/closed").chmod(0o700)
+    folder.chmod(0o700)
 
 
 def test_what_may_not_be_removed_is_an_error_and_stays(short_path: Path) -> None:
