@@ -1,5 +1,6 @@
 //! The lists of other programs as commits.
 
+use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use huai_source::entry::EntryType;
@@ -196,7 +197,7 @@ impl RsyncList {
     }
 }
 
-/// New and changed paths, removed ones, and true if unreadable lines differ.
+/// New and changed paths, removed ones, and the numbers of entries.
 type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
 #[pyfunction]
@@ -206,7 +207,14 @@ pub(crate) fn compare_file_lists(
     new: Py<PyAny>,
 ) -> PyResult<ListChanges> {
     let changes = wait(py, |_| compare_lists(PyFile(old), PyFile(new)))?.map_err(refuse)?;
-    let mut paths: Vec<_> = changes.changed.into_iter().collect();
-    paths.sort_unstable();
-    Ok((paths, changes.removed, changes.has_unreadable))
+    let sorted = |paths: HashSet<Vec<u8>>| {
+        let mut paths: Vec<_> = paths.into_iter().collect();
+        paths.sort_unstable();
+        paths
+    };
+    Ok((
+        sorted(changes.changed),
+        sorted(changes.removed),
+        changes.has_unreadable,
+    ))
 }

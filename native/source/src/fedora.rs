@@ -2,11 +2,12 @@
 //! quick-fedora-mirror writes them.
 //!
 //! The time in a line is the later one of mtime and ctime, so each change of an entry changes its
-//! line.  Memory holds eight bytes for each line of the older list, and the paths that differ.
+//! line.  Lists of one upstream mostly have the same order: where both have the same next line, it is
+//! passed over.  Memory holds some 30 bytes for each line out of step, and the paths that differ.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use huai_format::limits::LINE_BYTES;
 use huai_format::path::RelPath;
@@ -23,97 +24,145 @@ pub struct ListChanges {
     /// The paths of new and of changed entries.
     pub changed: HashSet<Vec<u8>>,
     /// The paths that only the older list has.
-    pub removed: Vec<Vec<u8>>,
+    pub removed: HashSet<Vec<u8>>,
     /// True if a line without a readable path was added, changed or removed: a name has a newline
     /// or a tab.  Which entries differ is then unknown.
     pub has_unreadable: bool,
 }
 
+/// The numbers of lines that only one list has had so far, by the hashes of the lines.
+type Unmatched = HashMap<u64, u64>;
+
 /// Compare the list `new` with an older one.  Both must be complete.
-pub fn compare_lists(mut old: impl Read + Seek, new: impl Read) -> Result<ListChanges> {
-    let state = RandomState::new();
-    let mut hashes = Vec::new();
-    each_line(&mut old, |line, _| {
-        hashes.push(state.hash_one(line));
-        Ok(())
-    })?;
-    hashes.sort_unstable();
-    let mut is_same = vec![false; hashes.len()];
+pub fn compare_lists(old: impl Read + Seek, new: impl Read + Seek) -> Result<ListChanges> {
+    let (mut old, mut new) = (EntryLines::new(old), EntryLines::new(new));
+    let (only_old, only_new) = unmatched(&mut old, &mut new)?;
     let mut changes = ListChanges::default();
-    each_line(new, |line, path| {
-        match (hashes.binary_search(&state.hash_one(line)), path) {
-            (Ok(place), _) => mark(&mut is_same, place),
-            (Err(_), Some(path)) => _ = changes.changed.insert(checked(path)?),
-            (Err(_), None) => changes.has_unreadable = true,
+    if only_old.is_empty() && only_new.is_empty() {
+        return Ok(changes);
+    }
+    let only_old: HashSet<u64> = only_old.into_values().collect();
+    let only_new: HashSet<u64> = only_new.into_values().collect();
+    old.rewind()?;
+    while old.advance()? {
+        if only_old.contains(&old.number) {
+            match old.path() {
+                Some(path) => _ = changes.removed.insert(checked(path)?),
+                None => changes.has_unreadable = true,
+            }
         }
-        Ok(())
-    })?;
-    old.seek(SeekFrom::Start(0)).map_err(failed)?;
-    each_line(old, |line, path| {
-        let place = hashes.binary_search(&state.hash_one(line));
-        let is_listed = place.is_ok_and(|place| is_same.get(place) == Some(&true));
-        match path {
-            _ if is_listed => {}
-            Some(path) if changes.changed.contains(path) => {}
-            Some(path) => changes.removed.push(checked(path)?),
-            None => changes.has_unreadable = true,
+    }
+    new.rewind()?;
+    while new.advance()? {
+        let is_changed = only_new.contains(&new.number);
+        match new.path() {
+            Some(path) => {
+                if !changes.removed.is_empty() {
+                    changes.removed.remove(path);
+                }
+                if is_changed {
+                    changes.changed.insert(checked(path)?);
+                }
+            }
+            None => changes.has_unreadable |= is_changed,
         }
-        Ok(())
-    })?;
+    }
     Ok(changes)
 }
 
-fn mark(marks: &mut [bool], place: usize) {
-    if let Some(mark) = marks.get_mut(place) {
-        *mark = true;
+/// Read both lists, and return the lines that only one of them has.
+fn unmatched<A: Read, B: Read>(
+    old: &mut EntryLines<A>,
+    new: &mut EntryLines<B>,
+) -> Result<(Unmatched, Unmatched)> {
+    let state = RandomState::new();
+    let (mut only_old, mut only_new) = (Unmatched::new(), Unmatched::new());
+    let (mut has_old, mut has_new) = (old.advance()?, new.advance()?);
+    while has_old || has_new {
+        if has_old && has_new && old.line == new.line {
+            (has_old, has_new) = (old.advance()?, new.advance()?);
+            continue;
+        }
+        // A list whose line the other one has had is behind, and goes on alone until both are in step.
+        let (old_hash, new_hash) = (state.hash_one(&old.line), state.hash_one(&new.line));
+        if has_new && only_old.remove(&new_hash).is_some() {
+            has_new = new.advance()?;
+        } else if has_old && only_new.remove(&old_hash).is_some() {
+            has_old = old.advance()?;
+        } else {
+            if has_old {
+                only_old.insert(old_hash, old.number);
+                has_old = old.advance()?;
+            }
+            if has_new {
+                only_new.insert(new_hash, new.number);
+                has_new = new.advance()?;
+            }
+        }
     }
+    Ok((only_old, only_new))
 }
 
 fn checked(path: &[u8]) -> Result<Vec<u8>> {
     RelPath::parse(path).map(|path| path.as_bytes().to_vec())
 }
 
-/// Return the path in the line of an entry; None if a newline or a tab in a name divided it.
-fn path_of(line: &[u8]) -> Option<&[u8]> {
-    let mut fields = line.split(|&byte| byte == b'\t').skip(3);
-    fields.next().filter(|_| fields.next().is_none())
+/// A reader of the lines of the section of files.
+struct EntryLines<R> {
+    from: BufReader<R>,
+    sections: Sections,
+    line: Vec<u8>,
+    /// The number of the line.
+    number: u64,
 }
 
-/// Call `found` with each line of the section of files, and its path if it has one.
-fn each_line(
-    mut from: impl Read,
-    mut found: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
-) -> Result<()> {
-    let mut sections = Sections::default();
-    let mut buffer = vec![0; BUFFER];
-    let mut partial = Vec::new();
-    loop {
-        let count = from.read(&mut buffer).map_err(failed)?;
-        if count == 0 {
-            break;
+impl<R: Read> EntryLines<R> {
+    fn new(from: R) -> Self {
+        Self {
+            from: BufReader::with_capacity(BUFFER, from),
+            sections: Sections::default(),
+            line: Vec::new(),
+            number: 0,
         }
-        let mut lines = buffer
-            .get(..count)
-            .unwrap_or_default()
-            .split(|&byte| byte == b'\n');
-        let last = lines.next_back().unwrap_or_default();
-        for line in lines {
-            if partial.is_empty() {
-                sections.take_line(line, &mut found)?;
-            } else {
-                partial.extend_from_slice(line);
-                sections.take_line(&std::mem::take(&mut partial), &mut found)?;
+    }
+
+    /// Read the next line of an entry; false at the end of a complete list.
+    fn advance(&mut self) -> Result<bool> {
+        loop {
+            self.line.clear();
+            let most = LINE_BYTES as u64;
+            let mut part = self.from.by_ref().take(most);
+            part.read_until(b'\n', &mut self.line).map_err(failed)?;
+            if self.line.is_empty() && self.sections.has_ended {
+                return Ok(false);
+            }
+            if self.line.pop() != Some(b'\n') {
+                return Err(if part.limit() == 0 {
+                    Error::new("the list has a line that is too long")
+                } else {
+                    Error::new("the list is not complete: [End] is missing")
+                });
+            }
+            if self.sections.take_line(&self.line)? {
+                self.number = self.number.saturating_add(1);
+                return Ok(true);
             }
         }
-        partial.extend_from_slice(last);
-        if partial.len() > LINE_BYTES {
-            return Err(Error::new("the list has a line that is too long"));
-        }
     }
-    if !partial.is_empty() || !sections.has_ended {
-        return Err(Error::new("the list is not complete: [End] is missing"));
+
+    /// Return the path in the line; `None` if a newline or a tab in a name divided it.
+    fn path(&self) -> Option<&[u8]> {
+        let mut fields = self.line.split(|&byte| byte == b'\t').skip(3);
+        fields.next().filter(|_| fields.next().is_none())
     }
-    Ok(())
+}
+
+impl<R: Read + Seek> EntryLines<R> {
+    fn rewind(&mut self) -> Result<()> {
+        self.from.seek(SeekFrom::Start(0)).map_err(failed)?;
+        (self.sections, self.number) = (Sections::default(), 0);
+        Ok(())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -125,30 +174,27 @@ struct Sections {
 }
 
 impl Sections {
-    fn take_line(
-        &mut self,
-        line: &[u8],
-        found: &mut impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
-    ) -> Result<()> {
+    /// Take a line; returns true for that of an entry.
+    fn take_line(&mut self, line: &[u8]) -> Result<bool> {
         if line.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // A path may look like a heading; the line of an entry has tabs.
         if line.starts_with(b"[") && !line.contains(&b'\t') {
             self.heading = line.to_vec();
             self.has_ended = line == b"[End]";
-            return Ok(());
+            return Ok(false);
         }
         match &*self.heading {
             b"[Version]" => {
                 self.is_versioned = VERSIONS.contains(&line);
                 if self.is_versioned {
-                    return Ok(());
+                    return Ok(false);
                 }
                 Err(Error::new("the list has a version that is not supported"))
             }
-            b"[Files]" if self.is_versioned => found(line, path_of(line)),
-            heading if self.is_versioned && heading.starts_with(b"[") => Ok(()),
+            b"[Files]" if self.is_versioned => Ok(true),
+            heading if self.is_versioned && heading.starts_with(b"[") => Ok(false),
             _ => Err(Error::new("this is not a list of files")),
         }
     }
@@ -171,12 +217,15 @@ mod tests {
     }
 
     fn compare(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
-        let changes = compare_lists(Cursor::new(list(old)), &*list(new)).unwrap();
+        let changes = compare_lists(Cursor::new(list(old)), Cursor::new(list(new))).unwrap();
         assert!(!changes.has_unreadable);
         let text = |path: &Vec<u8>| String::from_utf8(path.clone()).unwrap();
-        let mut paths: Vec<_> = changes.changed.iter().map(text).collect();
-        paths.sort();
-        (paths, changes.removed.iter().map(text).collect())
+        let sorted = |paths: &HashSet<Vec<u8>>| {
+            let mut paths: Vec<_> = paths.iter().map(text).collect();
+            paths.sort();
+            paths
+        };
+        (sorted(&changes.changed), sorted(&changes.removed))
     }
 
     #[test]
@@ -190,10 +239,37 @@ mod tests {
     }
 
     #[test]
+    fn the_order_does_not_matter() {
+        let lines: Vec<_> = (0..200)
+            .map(|number| format!("5\tf\t1\t{number}"))
+            .collect();
+        let old: Vec<_> = lines.iter().map(String::as_str).collect();
+        for begin in [1, 2, 100, 199] {
+            let mut new = [&old[begin..], &old[..begin]].concat();
+            assert_eq!(compare(&old, &new), (vec![], vec![]));
+            new.reverse();
+            assert_eq!(compare(&old, &new), (vec![], vec![]));
+            let last = new.pop().map(|line| line[6..].to_string());
+            new.insert(50, "5\tf\t1\tnew");
+            assert_eq!(
+                compare(&old, &new),
+                (vec!["new".into()], Vec::from_iter(last))
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_of_both_lists_is_not_removed() {
+        let (once, twice) = (["5\tf\t1\ta"], ["5\tf\t1\ta", "5\tf\t1\ta"]);
+        assert_eq!(compare(&twice, &once), (vec![], vec![]));
+        assert_eq!(compare(&["4\tf\t1\ta", once[0]], &once), (vec![], vec![]));
+    }
+
+    #[test]
     fn names_that_a_line_cannot_hold_are_told_by_their_change_alone() {
         let old = ["5\tf\t1\ta", "5\tf\t1\tnew\nline", "5\tf\t1\tt\tab"];
         let has_unreadable = |old: &[&str], new: &[&str]| {
-            let changes = compare_lists(Cursor::new(list(old)), &*list(new)).unwrap();
+            let changes = compare_lists(Cursor::new(list(old)), Cursor::new(list(new))).unwrap();
             assert!(changes.removed.iter().all(|path| path != b"ab"));
             changes.has_unreadable
         };
@@ -210,7 +286,7 @@ mod tests {
     fn incomplete_and_foreign_lists_are_refused() {
         let list_bytes = list(&["5\tf\t1\ta"]);
         for end in 0..list_bytes.len() - 1 {
-            let cut = compare_lists(Cursor::new(list_bytes.clone()), &list_bytes[..end]);
+            let cut = compare_lists(Cursor::new(&list_bytes), Cursor::new(&list_bytes[..end]));
             assert!(cut.is_err(), "{end}");
         }
         for bad in [
@@ -220,7 +296,7 @@ mod tests {
             "<html>\n[End]\n",
         ] {
             assert!(
-                compare_lists(Cursor::new(list_bytes.clone()), bad.as_bytes()).is_err(),
+                compare_lists(Cursor::new(&list_bytes), Cursor::new(bad)).is_err(),
                 "{bad}"
             );
         }
