@@ -403,7 +403,8 @@ fn pieces_are_read_in_the_order_of_what_they_hold() {
 fn hardlink_groups_are_whole() {
     let objects = Objects::default();
     let check = |text| check_hardlinks(&objects.at(objects.own(text, &[])), 100);
-    check("a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n").unwrap();
+    assert!(check("a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n").unwrap());
+    assert!(!check("a\t1\t0\nb\t1\t0\n").unwrap());
     for (text, rule) in [
         (
             "a\t1\t0\nb\t1\t0\tha\nc\t1\t0\thb\n",

@@ -212,8 +212,8 @@ class Comparison:
     def batch(self, most: int) -> _Batch | None:
         """Return about `most` further differences; None if there are no more."""
 
-def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> None:
-    """Raise `FormatError` for a snapshot with an incomplete hardlink group."""
+def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> bool:
+    """Return True if a file has several names; `FormatError` for an incomplete hardlink group."""
 
 def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
     """Return the numbers of entries added, removed, changed, and moved with their directory."""
@@ -468,6 +468,10 @@ class EntryList:
     @property
     def skipped(self) -> int:
         """The number of entries that no commit can hold."""
+
+    @property
+    def has_links(self) -> bool:
+        """True if a file has several names."""
 
     def entries(self) -> list[tuple[bytes, str, int, int]]:
         """Return path, type, size and mtime in nanoseconds of all entries; for small lists."""

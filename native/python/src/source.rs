@@ -96,6 +96,12 @@ impl EntryList {
             .map_or(0, entry_list::EntryList::skipped)
     }
 
+    #[getter]
+    fn has_links(&self) -> bool {
+        let list = self.0.lock();
+        list.as_ref().is_some_and(entry_list::EntryList::has_links)
+    }
+
     fn entries(&self) -> PyResult<Vec<Summary>> {
         let mut list = self.0.lock();
         let all = list

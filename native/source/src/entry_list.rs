@@ -35,6 +35,7 @@ pub struct EntryList<S> {
     count: u64,
     /// The number of entries that no commit can hold.
     skipped: u64,
+    has_links: bool,
 }
 
 #[derive(Debug, Default)]
@@ -83,12 +84,18 @@ impl<S: EntryStore> EntryList<S> {
             limit,
             count: 0,
             skipped: 0,
+            has_links: false,
         }
     }
 
     /// Return the number of entries that no commit can hold.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Return true if a file has several names.
+    pub fn has_links(&self) -> bool {
+        self.has_links
     }
 
     /// Set the name of an owner; entries have its number.
@@ -126,6 +133,7 @@ impl<S: EntryStore> EntryList<S> {
             let rule = format!("the list has more than {} entries", self.limit);
             return Err(Error::new(rule));
         }
+        self.has_links |= entry.group.is_some();
         let is_directory = entry.kind == EntryType::Directory;
         if is_directory {
             let path = entry.path.clone().into_boxed_slice();

@@ -128,6 +128,8 @@ class SourceFetch:
         self._path = path
         self._objects = objects
         self._daemon = ListedDaemon(url, timeout=timeout, deadline=deadline)
+        self._has_links = True
+        """False if no file of the last list has several names."""
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
 
@@ -143,12 +145,14 @@ class SourceFetch:
         record = load_record(self._path, self._url.address)
         if record is not None and not self._objects.has(record.commit):
             record = None
+        if record is not None:
+            self._has_links = record.has_links
         packs = set(list_packs(self._path))
         if record and doubted_paths:
             past = self._objects.commit(record.commit)
             tree = self._list_names(doubted_paths, [], past)
             commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
-            new = msgspec.structs.replace(record, commit=commit)
+            new = msgspec.structs.replace(record, commit=commit, has_links=self._has_links)
             if commit == record.commit:  # these are gone, which only the next list of all proves
                 new = msgspec.structs.replace(record, state="", listed=0.0)
             save_record(self._path, new)
@@ -170,7 +174,9 @@ class SourceFetch:
             tree = tree or self._list(past)
             commit = self._commit(tree, past, accepted, int(started))
             (self._path / LIST_NAME).unlink(missing_ok=True)
-            new = SourceRecord(self._url.address, commit, started, probes, state, published)
+            new = SourceRecord(
+                self._url.address, commit, started, probes, state, published, self._has_links
+            )
             save_record(self._path, new)
             if fetched:
                 fetched.replace(self._path / LIST_NAME)
@@ -221,7 +227,7 @@ class SourceFetch:
             self._remark(outcome)
             if outcome.partial and past is not None:
                 return self._amend(entries, past, [], writer)
-            skipped = entries.skipped
+            skipped, self._has_links = entries.skipped, entries.has_links
             try:
                 tree, totals = entries.write_tree(writer)
             except FormatError as error:
@@ -271,11 +277,13 @@ class SourceFetch:
     def _amend(
         self, entries: EntryList, past: Commit, removed_paths: list[bytes], writer: PackWriter
     ) -> _Tree:
+        self._has_links |= entries.has_links
         tree, added, removed = entries.amend(past.snapshot.arguments, removed_paths, writer)
         self._finish(writer)
         before = past.info.totals
         totals = Totals(*(a + b - c for a, b, c in zip(before, added, removed, strict=True)))
-        check_hardlinks(self._objects, tree, totals.entries)
+        if self._has_links:
+            self._has_links = check_hardlinks(self._objects, tree, totals.entries)
         return _Tree(tree, totals, past.info.skipped + entries.skipped)
 
     def _finish(self, writer: PackWriter) -> None:

@@ -29,6 +29,8 @@ class SourceRecord(msgspec.Struct, frozen=True):
     """A digest of their attributes; empty without probes."""
     published: str = ""
     """The path of the published list; empty without one."""
+    has_links: bool = True
+    """False if no file of the commit has several names."""
 
 
 _FILE = RecordFile(SourceRecord, needed=False, durable=False)

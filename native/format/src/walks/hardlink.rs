@@ -17,11 +17,12 @@ struct Member {
     entry: Entry<'static>,
 }
 
-/// Check that each leader is a regular file, is not a link itself, and equals its group.
-pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> Result<()> {
+/// Check that each leader is a regular file, is not a link itself, and equals its group; return
+/// true if there is a group.
+pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> Result<bool> {
     let mut members = first_members(snapshot, limit)?;
     if members.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let above = |leader: &RelPath| parent(leader.as_bytes()).to_vec();
     let directories: HashSet<Vec<u8>> = members.keys().map(above).collect();
@@ -41,6 +42,7 @@ pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> R
     members
         .iter()
         .try_for_each(|(leader, member)| check_equal(leader, member, None))
+        .map(|()| true)
 }
 
 /// Return one member of each group by its leader; the others of the group equal it.

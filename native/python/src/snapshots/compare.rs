@@ -31,7 +31,7 @@ impl Comparison {
 }
 
 #[pyfunction]
-pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<()> {
+pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<bool> {
     walks::check_hardlinks(&snapshot(reader, tree)?, limit).map_err(refuse)
 }
 
