@@ -276,8 +276,12 @@ pub(crate) fn fits(found: &Status, file: &FileMetadata) -> bool {
         && is_same_time(found.mtime, file.mtime)
 }
 
-/// Return true if a file may have the time `wanted`: peers before protocol 31 send whole seconds.
+/// Return true if a file may have the time `wanted`: peers before protocol 31 send whole seconds, and
+/// many lists of upstreams without huai state them.
 fn is_same_time(arrived: Time, wanted: i64) -> bool {
+    let nanoseconds = wanted.rem_euclid(SECOND);
     arrived.seconds == wanted.div_euclid(SECOND)
-        && (arrived.nanoseconds == 0 || i64::from(arrived.nanoseconds) == wanted.rem_euclid(SECOND))
+        && (arrived.nanoseconds == 0
+            || nanoseconds == 0
+            || i64::from(arrived.nanoseconds) == nanoseconds)
 }
