@@ -2,7 +2,7 @@
 
 import io
 
-from huai_native._native import EntryList, RsyncList, compare_file_lists
+from huai_native._native import EntryList, RsyncList, TextList, compare_file_lists
 from huai_schema.errors import FormatError
 from tests.fuzz.metadata import NEXT
 from tests.fuzz.target import Outcome, Target
@@ -39,6 +39,32 @@ def _compare(data: bytes) -> object:
     return Outcome((changed != [], removed != [], has_unreadable))
 
 
+def _printed(data: bytes) -> object:
+    entries = EntryList(io.BytesIO(), _LIMIT)
+    reader = TextList(entries)
+    for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+        reader.feed(part)
+    reader.finish()
+    outcomes = (reader.has_other_digests, entries.skipped > 0, entries.entries() != [])
+    entries.write_tree(None)
+    return Outcome(outcomes)
+
+
+_LINE = (
+    b'{"path": "d/f", "type": "file", "size": 3, "mtime": 1.5, "mode": "0600", "digest": "%b"}\n'
+    b'{"path": "l\\u00fc", "type": "symlink", "target": "d", "mtime": "2026-01-01T00:00:00Z"}\n'
+) % (b"ab" * 32)
+_RCLONE = (
+    b'[\n{"Path":"a","Size":1,"ModTime":"2026-11-26T17:00:00.5+01:00","IsDir":false,'
+    b'"Hashes":{"md5":"00"}},\n{"Path":"b","Size":-1,"ModTime":"","IsDir":true}\n]\n'
+)
+
+_MTREE = (
+    b"#mtree\n/set type=file mode=0644\n. type=dir time=1.0\n f size=1 \\\n time=2.5 sha256=00\n"
+    b"d type=dir mode=755 time=3.0\n l\\040\\s\\M-C type=link link=f time=1.0\n..\n..\n"
+)
+_MTREE_PATHS = b"#mtree\n. time=1.0 type=dir\n./d/f time=7.0 mode=644 size=3 type=file\n"
+
 # Fields of an entry, as flist.c of rsync writes them.
 _SIZE, _TIME, _ROOT = b"\0\5\0", b"\x5f\0\1\2", b"\0\0"
 _FILE, _DIRECTORY, _SYMLINK = b"\xa4\x81\0\0", b"\xed\x41\0\0", b"\xff\xa1\0\0"
@@ -67,6 +93,12 @@ LISTINGS = {
             _PUBLISHED + NEXT + _PUBLISHED,
         ],
         [NEXT, b"\n[Files]\n", b"[End]\n", b"5\tf\t1\t"],
+    ),
+    "printed-list": Target(
+        _printed,
+        (FormatError,),
+        [_LINE, _RCLONE, _MTREE, _MTREE_PATHS],
+        [b'"path": "', b'"mtime": ', b"\\u", b"},\n{", b" size=", b"\n..\n", b" \\\n", b"/set "],
     ),
     "rsync-entries": Target(_framed, (FormatError,), _LISTS, [_LEADER, _OTHER_NAME, _BELOW]),
     "rsync-list": Target(

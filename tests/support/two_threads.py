@@ -311,6 +311,19 @@ def rsync_list_calls(_: Path, call: HeldCall) -> Calls:
     }
 
 
+def text_list_calls(_: Path, call: HeldCall) -> Calls:
+    entries = _native.EntryList(HeldFile(call), 1_000_000)
+    reader = _native.TextList(entries)
+    lines = b"".join(
+        b'{"path": "%d/f", "size": 1, "mtime": 1}\n' % number for number in range(9000)
+    )
+    return lambda: reader.feed(lines), {
+        "feed": lambda: reader.feed(b""),
+        "finish": reader.finish,
+        "has_other_digests": lambda: reader.has_other_digests,
+    }
+
+
 OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "TreeReader": tree_reader_calls,
     "Scan": scan_calls,
@@ -327,6 +340,7 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "PublishOrder": publish_order_calls,
     "EntryList": entry_list_calls,
     "RsyncList": rsync_list_calls,
+    "TextList": text_list_calls,
 }
 """The classes that may wait for Python in a call."""
 

@@ -515,6 +515,23 @@ class RsyncList:
     def messages(self) -> list[bytes]:
         """Return the last messages of the sender."""
 
+@final
+class TextList:
+    """A decoder of a list that a program printed, as JSON or as mtree."""
+
+    def __new__(cls, entries: EntryList) -> TextList:
+        """Add the listed entries to `entries`."""
+
+    def feed(self, data: bytes) -> None:
+        """Decode the next bytes; `FormatError` for bytes that are not such a list."""
+
+    def finish(self) -> None:
+        """Add the directories that are not listed; `FormatError` if the list is not complete."""
+
+    @property
+    def has_other_digests(self) -> bool:
+        """True if a file had a digest, but not of the kind that proves content."""
+
 def compare_file_lists(old: _BinaryFile, new: _BinaryFile) -> tuple[list[bytes], list[bytes], bool]:
     """Compare two complete lists of quick-fedora-mirror.
 

@@ -7,6 +7,7 @@ use huai_source::entry::EntryType;
 use huai_source::entry_list;
 use huai_source::fedora::compare_lists;
 use huai_source::rsync;
+use huai_source::text_list;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -200,6 +201,45 @@ impl RsyncList {
 
     fn messages(&self) -> Vec<Vec<u8>> {
         self.list.lock().messages().map(<[u8]>::to_vec).collect()
+    }
+}
+
+/// A list of JSON objects.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TextList {
+    list: Guarded<text_list::TextList>,
+    entries: Py<EntryList>,
+}
+
+#[pymethods]
+impl TextList {
+    #[new]
+    fn new(entries: Py<EntryList>) -> Self {
+        let list = Guarded::new(text_list::TextList::default());
+        Self { list, entries }
+    }
+
+    /// Read the next bytes of the list.
+    fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
+        wait(py, |_| {
+            let mut entries = self.entries.get().0.lock();
+            let entries = entries.as_mut().ok_or_else(is_written)?;
+            self.list.lock().feed(data, entries).map_err(refuse)
+        })?
+    }
+
+    /// End the list, which must be complete.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, |_| {
+            let mut entries = self.entries.get().0.lock();
+            let entries = entries.as_mut().ok_or_else(is_written)?;
+            self.list.lock().finish(entries).map_err(refuse)
+        })?
+    }
+
+    #[getter]
+    fn has_other_digests(&self) -> bool {
+        self.list.lock().has_other_digests()
     }
 }
 

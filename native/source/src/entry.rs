@@ -1,6 +1,6 @@
 //! An entry of a list.
 
-use huai_format::entries::{DIRECTORY_MODE, FILE_MODE, SYMLINK_MODE};
+use huai_format::entries::{DIRECTORY_MODE, Digest, FILE_MODE, SYMLINK_MODE};
 use huai_format::limits::{SIZE_MAX, TARGET_BYTES};
 
 /// The type of an entry.
@@ -25,7 +25,7 @@ pub struct ListEntry {
     pub kind: EntryType,
     /// The size in bytes, of files.
     pub size: u64,
-    /// Nanoseconds since the epoch.
+    /// Nanoseconds since the epoch; `UNSTATED` for a directory without a time.
     pub mtime: i128,
     /// Permission bits with set-id bits and sticky.
     pub mode: u16,
@@ -35,13 +35,19 @@ pub struct ListEntry {
     pub target: Vec<u8>,
     /// A number that all names of a file share, if it has several.
     pub group: Option<u32>,
+    /// The digest of the content, of files, if the list states it.
+    pub digest: Option<Digest>,
 }
+
+/// The mtime of a directory whose time the list does not state (`EntryList::complete`).
+pub const UNSTATED: i64 = i64::MIN;
 
 impl ListEntry {
     /// Return true if a line can hold it.
     pub(crate) fn fits(&self) -> bool {
-        let is_timed = i64::try_from(self.mtime).is_ok_and(|it| it != i64::MIN);
-        is_timed
+        let is_directory = self.kind == EntryType::Directory;
+        let is_timed = |time| is_directory || time != UNSTATED;
+        i64::try_from(self.mtime).is_ok_and(is_timed)
             && match self.kind {
                 EntryType::File => self.size <= SIZE_MAX,
                 EntryType::Symlink => (1..=TARGET_BYTES).contains(&self.target.len()),

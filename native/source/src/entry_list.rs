@@ -15,7 +15,7 @@ use huai_format::write::{Layout, ListingText, Totals};
 use huai_git::error::{Error, Result};
 use huai_git::oid::Oid;
 
-use crate::entry::{EntryType, ListEntry};
+use crate::entry::{EntryType, ListEntry, UNSTATED, usual_mode};
 use crate::line::{OwnAttributes, Record};
 use crate::spool::{EntryStore, Spool};
 
@@ -25,9 +25,10 @@ pub struct EntryList<S> {
     spool: Spool<S>,
     /// The directories, and what is stored of each.
     directories: HashMap<Box<[u8]>, Directory>,
-    /// The directory of the last entry, and the records of its entries.
+    /// The directory of the last entry, the records of its entries, and their newest time.
     current: Vec<u8>,
     records: Vec<u8>,
+    newest: i64,
     /// The names of users and of groups.
     users: HashMap<u32, Vec<u8>>,
     groups: HashMap<u32, Vec<u8>>,
@@ -38,12 +39,24 @@ pub struct EntryList<S> {
     has_links: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Directory {
     /// Its own attributes, if it is listed.
     own: Option<OwnAttributes>,
+    /// The newest time of its files and symlinks.
+    newest: i64,
     /// Offset and length of each group of its entries.
     stored: Vec<(u64, usize)>,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            own: None,
+            newest: UNSTATED,
+            stored: Vec::new(),
+        }
+    }
 }
 
 /// Path, type, size in bytes, and nanoseconds since the epoch.
@@ -64,6 +77,8 @@ pub struct ListTree {
 struct Listing {
     attributes: Vec<u8>,
     leaves: Vec<u8>,
+    /// A digest for each file, or none at all.
+    digests: Vec<u8>,
     /// The names of its subdirectories.
     directories: BTreeSet<Vec<u8>>,
 }
@@ -79,6 +94,7 @@ impl<S: EntryStore> EntryList<S> {
             directories: HashMap::new(),
             current: Vec::new(),
             records: Vec::new(),
+            newest: UNSTATED,
             users: HashMap::new(),
             groups: HashMap::new(),
             limit,
@@ -96,6 +112,11 @@ impl<S: EntryStore> EntryList<S> {
     /// Return true if a file has several names.
     pub fn has_links(&self) -> bool {
         self.has_links
+    }
+
+    /// Count an entry that no commit can hold.
+    pub(crate) fn skip(&mut self) {
+        self.skipped = self.skipped.saturating_add(1);
     }
 
     /// Set the name of an owner; entries have its number.
@@ -121,11 +142,11 @@ impl<S: EntryStore> EntryList<S> {
             if parts.any(|part| matches!(part, b"" | b"." | b"..")) {
                 return Err(Error::new("an unsafe path").within(show(&entry.path)));
             }
-            self.skipped = self.skipped.saturating_add(1);
+            self.skip();
             return Ok(());
         }
         if !entry.fits() {
-            self.skipped = self.skipped.saturating_add(1);
+            self.skip();
             return Ok(());
         }
         self.count = self.count.saturating_add(1);
@@ -156,7 +177,69 @@ impl<S: EntryStore> EntryList<S> {
             self.current.clear();
             self.current.extend_from_slice(parent(&entry.path));
         }
-        Record::of(&entry).append_to(&mut self.records);
+        let record = Record::of(&entry);
+        record.append_to(&mut self.records);
+        if !is_directory {
+            self.newest = self.newest.max(record.mtime);
+        }
+        Ok(())
+    }
+
+    /// Add the root and the directories that the list leaves out, and set unstated times: the newest
+    /// one of all files and symlinks below, or the epoch.
+    pub fn complete(&mut self) -> Result<()> {
+        self.store_records()?;
+        let most = self.count.saturating_mul(4).saturating_add(1000);
+        let listed: Vec<_> = self.directories.keys().cloned().collect();
+        let mut missing = BTreeSet::from([Box::default()]);
+        for path in &listed {
+            let above = RelPath::trusted(path.to_vec());
+            for above in above.ancestors() {
+                let above: Box<[u8]> = above.into();
+                if self.directories.contains_key(&above) || !missing.insert(above) {
+                    break; // those above it are there, too
+                }
+                if missing.len() as u64 > most {
+                    return Err(Error::new("the list leaves out too many directories"));
+                }
+            }
+        }
+        for path in missing {
+            self.directories.entry(path).or_default();
+        }
+        let mut paths: Vec<_> = self.directories.keys().cloned().collect();
+        paths.sort_unstable_by(|one, other| path_order(other, one));
+        for path in paths {
+            self.complete_one(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Complete a directory, after those in it.
+    fn complete_one(&mut self, path: &[u8]) -> Result<()> {
+        let Some(directory) = self.directories.get_mut(path) else {
+            return Ok(());
+        };
+        let newest = directory.newest;
+        let mtime = if newest == UNSTATED { 0 } else { newest };
+        match &mut directory.own {
+            Some(own) if own.mtime == UNSTATED => own.mtime = mtime,
+            Some(_) => {}
+            None => self.add(ListEntry {
+                path: path.to_vec(),
+                kind: EntryType::Directory,
+                size: 0,
+                mtime: mtime.into(),
+                mode: usual_mode(EntryType::Directory),
+                owner: (0, 0),
+                target: Vec::new(),
+                group: None,
+                digest: None,
+            })?,
+        }
+        if let Some(above) = self.directories.get_mut(parent(path)) {
+            above.newest = above.newest.max(newest);
+        }
         Ok(())
     }
 
@@ -190,6 +273,9 @@ impl<S: EntryStore> EntryList<S> {
             directory.stored.reserve_exact(1); // most directories have no more
         }
         directory.stored.push(stored);
+        directory.newest = directory
+            .newest
+            .max(std::mem::replace(&mut self.newest, UNSTATED));
         Ok(())
     }
 
@@ -208,7 +294,10 @@ impl<S: EntryStore> EntryList<S> {
         let (mut totals, mut directories) = (Totals::default(), 0_u64);
         for (path, directory) in listed {
             let Listing {
-                attributes, leaves, ..
+                attributes,
+                leaves,
+                digests,
+                ..
             } = self.listing(&path, &directory, &mut leaders)?;
             totals.add(Totals::of(&leaves));
             directories = directories.saturating_add(1);
@@ -216,7 +305,7 @@ impl<S: EntryStore> EntryList<S> {
                 path: &path,
                 attributes: &attributes,
                 leaves: &leaves,
-                digests: b"",
+                digests: &digests,
             };
             layout.add(&text, writer)?;
         }
@@ -244,12 +333,14 @@ impl<S: EntryStore> EntryList<S> {
             let Listing {
                 attributes,
                 leaves,
+                digests,
                 directories,
             } = self.listing(&path, &directory, &mut leaders)?;
             amendments.push(Amendment {
                 path: path.into_vec(),
                 attributes,
                 leaves,
+                digests,
                 directories,
                 ..Amendment::default()
             });
@@ -271,7 +362,8 @@ impl<S: EntryStore> EntryList<S> {
         directory: &Directory,
         leaders: &mut Leaders,
     ) -> Result<Listing> {
-        let Some(own) = &directory.own else {
+        let stated = directory.own.filter(|own| own.mtime != UNSTATED);
+        let Some(own) = stated else {
             return Err(Error::new("entries of a directory that is not listed").within(show(path)));
         };
         let mut attributes = Vec::new();
@@ -285,7 +377,8 @@ impl<S: EntryStore> EntryList<S> {
             let path = RelPath::trusted(path.to_vec()).join(record.name);
             return Err(listed_twice(path.as_bytes()));
         }
-        let mut leaves = Vec::with_capacity(bytes.len());
+        let (mut leaves, mut digests) = (Vec::with_capacity(bytes.len()), Vec::new());
+        let has_digests = records.iter().any(|record| record.digest.is_some());
         let mut directories = BTreeSet::new();
         for record in &records {
             if record.kind == EntryType::Directory {
@@ -308,10 +401,14 @@ impl<S: EntryStore> EntryList<S> {
                 }
             }
             leaves.push(b'\n');
+            if has_digests && record.kind == EntryType::File {
+                digests.extend_from_slice(&record.digest.unwrap_or_default());
+            }
         }
         Ok(Listing {
             attributes,
             leaves,
+            digests,
             directories,
         })
     }

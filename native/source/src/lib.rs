@@ -10,6 +10,7 @@
 )]
 
 pub mod entry;
+mod lines;
 pub mod spool;
 
 mod line;
@@ -17,5 +18,12 @@ mod line;
 pub mod entry_list;
 
 pub mod rsync;
+
+mod json;
+mod members;
+mod mtree;
+mod time;
+
+pub mod text_list;
 
 pub mod fedora;

@@ -1,5 +1,6 @@
 //! The entries that wait in a store, and the fields of their lines.
 
+use huai_format::entries::Digest;
 use huai_format::entries::attributes::{put_decimal, put_mode, put_time};
 use huai_format::escape::put_escaped;
 use huai_git::cursor::Cursor;
@@ -9,6 +10,8 @@ use crate::entry::{EntryType, ListEntry, usual_mode};
 const SECOND: i64 = 1_000_000_000;
 /// The number of a group in a record of a file that has one name.
 const ALONE: u32 = u32::MAX;
+/// The bit of a record that ends with a digest.
+const DIGESTED: u8 = 0x80;
 
 /// An entry, borrowed from the bytes of a store, under its name.
 #[derive(Debug)]
@@ -21,12 +24,13 @@ pub(crate) struct Record<'a> {
     pub(crate) owner: (u32, u32),
     target: &'a [u8],
     pub(crate) group: Option<u32>,
+    pub(crate) digest: Option<Digest>,
 }
 
 /// The attributes of a directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnAttributes {
-    mtime: i64,
+    pub(crate) mtime: i64,
     owner: (u32, u32),
     mode: u16,
 }
@@ -43,6 +47,7 @@ impl OwnAttributes {
             owner: self.owner,
             target: b"",
             group: None,
+            digest: None,
         }
     }
 }
@@ -59,6 +64,7 @@ impl<'a> Record<'a> {
             owner: entry.owner,
             target: &entry.target,
             group: entry.group.filter(|_| entry.kind == EntryType::File),
+            digest: entry.digest.filter(|_| entry.kind == EntryType::File),
         }
     }
 
@@ -80,7 +86,11 @@ impl<'a> Record<'a> {
             EntryType::Special => 3,
         };
         let (user, group) = self.owner;
-        bytes.push(kind);
+        bytes.push(if self.digest.is_some() {
+            kind | DIGESTED
+        } else {
+            kind
+        });
         bytes.extend_from_slice(&self.mode.to_be_bytes());
         bytes.extend_from_slice(&self.size.to_be_bytes());
         bytes.extend_from_slice(&self.mtime.to_be_bytes());
@@ -92,6 +102,7 @@ impl<'a> Record<'a> {
             bytes.extend_from_slice(&length.to_be_bytes());
             bytes.extend_from_slice(text);
         }
+        bytes.extend(self.digest.iter().flatten());
     }
 
     /// Return the records of all entries in `bytes`.
@@ -101,7 +112,8 @@ impl<'a> Record<'a> {
     }
 
     fn read_from(bytes: &mut Cursor<'a>) -> Option<Self> {
-        let kind = match bytes.byte()? {
+        let first = bytes.byte()?;
+        let kind = match first & !DIGESTED {
             0 => EntryType::File,
             1 => EntryType::Directory,
             2 => EntryType::Symlink,
@@ -117,6 +129,11 @@ impl<'a> Record<'a> {
             bytes.take_bytes(usize::from(length))
         };
         let (name, target) = (text()?, text()?);
+        let digest = if first & DIGESTED == 0 {
+            None
+        } else {
+            Some(bytes.array()?)
+        };
         Some(Self {
             name,
             kind,
@@ -126,6 +143,7 @@ impl<'a> Record<'a> {
             owner,
             target,
             group,
+            digest,
         })
     }
 

@@ -39,6 +39,7 @@ fn entry(kind: EntryType, path: &str, mode: u16) -> ListEntry {
         owner: (0, 0),
         target: Vec::new(),
         group: None,
+        digest: None,
     }
 }
 

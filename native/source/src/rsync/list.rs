@@ -321,6 +321,7 @@ impl RsyncList {
             owner: last.owner,
             target,
             group: None,
+            digest: None,
         };
         Ok(Some((entry, names)))
     }

@@ -1,0 +1,163 @@
+//! The attributes of one entry as a list states them, and the entry that they make.
+
+use huai_format::entries::Digest;
+use huai_format::path::show;
+use huai_git::error::{Error, Result};
+
+use crate::entry::{EntryType, ListEntry, UNSTATED, usual_mode};
+use crate::json::{Json, malformed};
+use crate::time::{decimal_time, rfc3339_time};
+
+const MODE: u16 = 0o7777;
+
+/// The attributes of an entry, as far as a list states them.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Members {
+    pub(crate) path: Option<Vec<u8>>,
+    pub(crate) kind: Option<EntryType>,
+    pub(crate) size: Option<i64>,
+    pub(crate) mtime: Option<i128>,
+    pub(crate) mode: Option<u16>,
+    pub(crate) target: Vec<u8>,
+    pub(crate) digest: Option<Digest>,
+    pub(crate) has_other_digests: bool,
+    /// True for an object of rclone, of which some remotes state the present as a directory's time.
+    is_of_rclone: bool,
+}
+
+impl Members {
+    /// Take the member `key` of a JSON object.
+    pub(crate) fn set_member(&mut self, json: &mut Json<'_>, key: &[u8]) -> Result<()> {
+        match key {
+            b"path" | b"Path" => self.path = json.optional_text()?,
+            b"type" => self.kind = json.optional_text()?.map(|kind| entry_type(&kind)),
+            b"IsDir" => {
+                self.is_of_rclone = true;
+                self.kind = (json.word()? == b"true").then_some(EntryType::Directory);
+            }
+            b"size" | b"Size" => self.size = number(json.word()?)?,
+            b"mtime" | b"ModTime" => self.mtime = time(json)?,
+            b"mode" => self.mode = json.optional_text()?.map(|text| mode(&text)).transpose()?,
+            b"target" => self.target = json.optional_text()?.unwrap_or_default(),
+            b"digest" => {
+                let text = json.optional_text()?;
+                self.digest = text.map(|text| digest(&text)).transpose()?;
+            }
+            b"Hashes" if json.is_object() => json.object(|json, name| {
+                let text = json.optional_text()?.unwrap_or_default();
+                if name == b"blake3" && !text.is_empty() {
+                    self.digest = Some(digest(&text)?);
+                } else {
+                    self.has_other_digests |= !text.is_empty();
+                }
+                Ok(())
+            })?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    }
+
+    /// Return the entry; `None` for one that no commit can hold.
+    pub(crate) fn into_entry(self) -> Result<Option<ListEntry>> {
+        let Some(path) = self.path else {
+            return Err(Error::new("an entry without a path"));
+        };
+        let kind = self.kind.unwrap_or(EntryType::File);
+        let is_directory = kind == EntryType::Directory;
+        let has_no = |what: &str| Error::new(format!("has no {what}")).within(show(&path));
+        let mtime = match self.mtime.filter(|_| !(is_directory && self.is_of_rclone)) {
+            Some(mtime) => mtime,
+            None if is_directory || kind == EntryType::Special => UNSTATED.into(),
+            None => return Err(has_no("mtime")),
+        };
+        let size = match self.size {
+            Some(size) => u64::try_from(size).ok(),
+            None if kind == EntryType::File => return Err(has_no("size")),
+            None => Some(0),
+        };
+        if kind == EntryType::Symlink && self.target.is_empty() {
+            return Err(has_no("target"));
+        }
+        // Rclone states a negative size where it does not know one.
+        let Some(size) = size.or(is_directory.then_some(0)) else {
+            return Ok(None);
+        };
+        Ok(Some(ListEntry {
+            path,
+            kind,
+            size,
+            mtime,
+            mode: self.mode.unwrap_or(usual_mode(kind)),
+            owner: (0, 0),
+            target: self.target,
+            group: None,
+            digest: self.digest,
+        }))
+    }
+}
+
+fn entry_type(name: &[u8]) -> EntryType {
+    match name {
+        b"file" => EntryType::File,
+        b"directory" => EntryType::Directory,
+        b"symlink" => EntryType::Symlink,
+        _ => EntryType::Special,
+    }
+}
+
+pub(crate) fn number(word: &[u8]) -> Result<Option<i64>> {
+    if word == b"null" {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(word)
+        .ok()
+        .and_then(|it| it.parse().ok());
+    number
+        .map(Some)
+        .ok_or_else(|| Error::new("a size that is not a whole number"))
+}
+
+/// Take seconds since the epoch, or a date and time; empty and `null` are no time.
+fn time(json: &mut Json<'_>) -> Result<Option<i128>> {
+    let (text, parsed) = if json.is_text() {
+        let text = json.text()?;
+        let parsed = rfc3339_time(&text);
+        (text, parsed)
+    } else {
+        let word = json.word()?;
+        (word.to_vec(), decimal_time(word))
+    };
+    if text.is_empty() || text == b"null" {
+        return Ok(None);
+    }
+    let wrong = || Error::new("neither seconds since the epoch nor a time of RFC 3339");
+    parsed.map(Some).ok_or_else(|| wrong().within(show(&text)))
+}
+
+pub(crate) fn mode(text: &[u8]) -> Result<u16> {
+    let digits = std::str::from_utf8(text)
+        .ok()
+        .filter(|it| !it.starts_with('+'));
+    let mode = digits.and_then(|it| u16::from_str_radix(it, 8).ok());
+    let mode = mode.filter(|&mode| mode <= MODE);
+    mode.ok_or_else(|| Error::new("a mode that is not octal").within(show(text)))
+}
+
+/// Return a digest of 64 hexadecimal digits.
+fn digest(text: &[u8]) -> Result<Digest> {
+    let mut digest = Digest::default();
+    let pairs = text.chunks_exact(2);
+    let is_long = pairs.len() == digest.len() && pairs.remainder().is_empty();
+    if !is_long || !text.iter().all(u8::is_ascii_hexdigit) {
+        return Err(malformed_digest(text));
+    }
+    for (byte, pair) in digest.iter_mut().zip(pairs) {
+        let pair = std::str::from_utf8(pair).map_err(|_| malformed())?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| malformed_digest(text))?;
+    }
+    Ok(digest)
+}
+
+fn malformed_digest(text: &[u8]) -> Error {
+    Error::new("not a BLAKE3 digest of 64 hexadecimal digits").within(show(text))
+}
