@@ -123,6 +123,18 @@ class PrintedLines:
             self._dropped += len(line) + 1
 
 
+class _RawOutput(PrintedLines):
+    """The output of a program as bytes for this one."""
+
+    def __init__(self, on_output: Callable[[bytes], None]) -> None:
+        super().__init__(lambda _: None)
+        self._on_output = on_output
+
+    def feed(self, piece: bytes) -> None:
+        """Pass on all of it."""
+        self._on_output(piece)
+
+
 def run_program(
     command: Sequence[str],
     environment: Mapping[str, str],
@@ -139,10 +151,45 @@ def run_program(
     """
     printed = PrintedLines(on_line)
     errors = printed if on_error_line is None else PrintedLines(on_error_line)
+    return _run(command, environment, printed, errors, _Limit(seconds, renewed=False), folder)
+
+
+def read_program(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    seconds: float,
+    on_output: Callable[[bytes], None],
+) -> str:
+    """Run `command` in `/`; return the reason of its failure, or an empty text.
+
+    `on_output` is called with all standard output.  `seconds` limit each pause in any output.
+    """
+    errors = PrintedLines(lambda _: None)
+    limit = _Limit(seconds, renewed=True)
+    return _run(command, environment, _RawOutput(on_output), errors, limit, "/")
+
+
+class _Limit(NamedTuple):
+    """The time limit of a program."""
+
+    seconds: float
+    renewed: bool
+    """True if it begins again with each output."""
+
+
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    printed: PrintedLines,
+    errors: PrintedLines,
+    limit: _Limit,
+    folder: str,
+) -> str:
     files = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
-        "stderr": subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
+        "stderr": subprocess.STDOUT if errors is printed else subprocess.PIPE,
     }
     with ExitStack() as running:
         try:
@@ -153,11 +200,11 @@ def run_program(
             return f"{command[0]} cannot be started: {error.strerror}"
         streams = ((process.stdout, printed), (process.stderr, errors))
         pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
-        in_time = _listen(process, pipes, time.monotonic() + seconds)
+        in_time = _listen(process, pipes, limit)
     for part in pipes.values():
         part.close()
     if not in_time:
-        return f"it was ended after its time-out of {seconds:g} s"
+        return f"it was ended after its time-out of {limit.seconds:g} s"
     return _failure(process.returncode, errors.last or printed.last)
 
 
@@ -169,9 +216,10 @@ def _failure(code: int, last: str) -> str:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], pipes: Mapping[int, PrintedLines], deadline: float
+    process: subprocess.Popen[bytes], pipes: Mapping[int, PrintedLines], limit: _Limit
 ) -> bool:
-    """Pass on output; return True if the program ended before the deadline."""
+    """Pass on output; return True if the program ended in time."""
+    deadline = time.monotonic() + limit.seconds
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
             os.set_blocking(pipe, False)
@@ -182,6 +230,8 @@ def _listen(
                     process.wait(max(0.0, deadline - time.monotonic()))
             else:
                 for key, _ in selector.select(_TICK):
+                    if limit.renewed:
+                        deadline = time.monotonic() + limit.seconds
                     if not _read(key.fd, pipes[key.fd], 1):
                         selector.unregister(key.fd)
             if process.poll() is not None:

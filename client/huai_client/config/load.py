@@ -121,6 +121,10 @@ class Module(msgspec.Struct, frozen=True):
     list_every: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
     """The time between two lists of an upstream without huai, if no file there tells what is new;
     spelt like `delete_after`."""
+    list_command: Annotated[
+        tuple[str, ...], Example('["rclone", "lsjson", "-R", "remote:tools"]')
+    ] = ()
+    """A program and its arguments that list an upstream without huai, as lines of JSON."""
     probe: Annotated[str, Example('"project/trace/master"')] = ""
     """The path of a file that an upstream without huai writes with each update; empty: found by
     its name."""
@@ -218,10 +222,10 @@ class Module(msgspec.Struct, frozen=True):
     def ranked_urls(self) -> tuple[RankedUrl, ...]:
         """The content URLs with their ranks, in the order of the file.
 
-        A daemon that is listed has the content too.
+        A daemon that is listed has the content too, and so has a URL that a program lists.
         """
-        daemons = (url for url in self.urls if is_daemon(url))
-        return tuple(map(RankedUrl.of, self.content_urls or daemons))
+        listed = (url for url in self.urls if self.list_command or is_daemon(url))
+        return tuple(map(RankedUrl.of, self.content_urls or listed))
 
     @property
     def named_urls(self) -> tuple[str, ...]:
@@ -327,6 +331,8 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
     if "attest" in table or common:
         own = (table["attest"],) if "attest" in table else ()
         below["attest"] = convert_attest(f"{place[:-1]}.attest]", (*common, *own), name)
+    if "list_command" in table:  # most lists have neither modes nor owners
+        below = {"modes": "local", "owners": False, **below}
     module = convert(place, below, Module)
     key = "publish"
     try:

@@ -22,6 +22,8 @@ class ListSettings(NamedTuple):
     """The most entries of a list: its entries wait on the disk."""
     probe: str = ""
     """The path of a file that the upstream writes with each update; empty: found by its name."""
+    command: tuple[str, ...] = ()
+    """The program that lists the upstream, with its arguments; empty: its rsync daemon does."""
 
 
 class Mirror(NamedTuple):
@@ -66,4 +68,5 @@ class Mirror(NamedTuple):
         """The settings of an upstream that does not run huai."""
         config = self.config
         most = config.max_entries or _ENTRIES_MOST
-        return ListSettings(self.upstream_name, seconds(config.list_every), most, config.probe)
+        every = seconds(config.list_every)
+        return ListSettings(self.upstream_name, every, most, config.probe, config.list_command)

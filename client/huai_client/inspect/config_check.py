@@ -270,10 +270,12 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_transfer(place: str, module: Module) -> None:
-    if module.content_urls:
+    if module.list_command:
+        _check_list_command(place, module)
+    if module.content_urls or module.list_command:
         from huai_client.transfer.urls import own_urls
 
-        with _key(place, "content_urls"):
+        with _key(place, "content_urls" if module.content_urls else "url"):
             own_urls(module.ranked_urls)
     if module.allow_networks:
         with _key(place, "allow_networks"):
@@ -290,6 +292,18 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "rsync_options"):
             options = TransferOptions(extra=module.rsync_options)
             check_options(options.program, options.extra)
+
+
+def _check_list_command(place: str, module: Module) -> None:
+    with _key(place, "list_command"):
+        _check_program(module.list_command)
+        if module.probe:
+            raise ConfigError("probe is for rsync daemons", hint="leave out one of the two")
+    if len(module.urls) > 1:
+        raise ConfigError(
+            f"{place}: url: one is listed, and these are {len(module.urls)}",
+            hint="write the others into content_urls",
+        )
 
 
 def _check_tls(place: str, module: Module) -> None:

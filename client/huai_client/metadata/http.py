@@ -97,10 +97,13 @@ class NotServedError(UpstreamError):
 
 
 class DaemonUrl(NamedTuple):
-    """The URL of an rsync daemon that is listed, because it has no metadata."""
+    """The URL of an rsync daemon that is listed, because it has no metadata.
+
+    With a program in `settings`, that lists what is at any content URL.
+    """
 
     url: str
-    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH]"""
+    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], or what the program lists."""
     settings: ListSettings
 
     @property
@@ -122,7 +125,7 @@ class MetadataUrl(NamedTuple):
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
     daemon: DaemonUrl | None = None
-    """The same URL, if it is that of a daemon; None for a repository."""
+    """The same URL, if its daemon or a program lists it; None for a repository."""
 
     @classmethod
     def of(
@@ -130,9 +133,9 @@ class MetadataUrl(NamedTuple):
     ) -> "MetadataUrl":
         """Return the repository or daemon at `url`, or `module` of a huai server at that base URL.
 
-        `listing` has the settings for a daemon.
+        `listing` has the settings for a daemon; with a program, that one lists what is at `url`.
         """
-        if is_daemon(url):
+        if is_daemon(url) or (listing is not None and listing.command):
             return cls(url, tls, daemon=DaemonUrl(url, listing or ListSettings(module)))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)

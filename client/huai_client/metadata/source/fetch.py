@@ -19,6 +19,7 @@ import msgspec
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import DaemonUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
+from huai_client.metadata.source.command import CommandList, describe_command
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.probe import (
     describe,
@@ -91,7 +92,7 @@ def poll_daemon(
     `repository` is the folder of the module's metadata, or None without one.  A poll relies on a
     list that is younger than `ListSettings.every`, without a probe.
     """
-    record = load_record(repository, url.address) if repository else None
+    record = load_record(repository, source_name(url)) if repository else None
     if record is None:
         return PollResult()
     settings, age = url.settings, time.time() - record.listed
@@ -105,9 +106,16 @@ def poll_daemon(
 
 
 def describe_listing(url: DaemonUrl, timeout: float) -> str:
-    """Return a sentence on how a daemon is listed; raises what a list of it would raise."""
+    """Return a sentence on how it is listed; raises what a list by a daemon would raise."""
+    if url.settings.command:
+        return f"{url} does not run huai: {describe_command(url.settings)}"
     daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
     return f"{url} does not run huai: {describe(daemon, url.settings)}"
+
+
+def source_name(url: DaemonUrl) -> str:
+    """Return the name under which a list is recorded: the address, and the program if any."""
+    return " ".join((url.address, *url.settings.command))
 
 
 class SourceFetch:
@@ -128,6 +136,10 @@ class SourceFetch:
         self._path = path
         self._objects = objects
         self._daemon = ListedDaemon(url, timeout=timeout, deadline=deadline)
+        self._program: CommandList | None = None
+        """The program that lists instead of the daemon."""
+        if url.settings.command:
+            self._program = CommandList(url.settings.command, timeout=timeout, deadline=deadline)
         self._has_links = True
         """False if no file of the last list has several names."""
         self.remarks: list[str] = []
@@ -139,10 +151,10 @@ class SourceFetch:
         """List, and return the commit and the new packs; the former commit if nothing changed.
 
         A new one has a higher serial than that in `accepted`, and the identity there, unless that
-        is empty.  `probed`: see `PollResult`.  With `doubted_paths` only these are listed again,
-        and missing ones stay: they are removed by the next list of all.
+        is empty.  `probed`: see `PollResult`.  With `doubted_paths` a daemon lists only these
+        again, and missing ones stay: they are removed by the next list of all.
         """
-        record = load_record(self._path, self._url.address)
+        record = load_record(self._path, source_name(self._url))
         if record is not None and not self._objects.has(record.commit):
             record = None
         if record is not None:
@@ -150,7 +162,7 @@ class SourceFetch:
         packs = set(list_packs(self._path))
         if record and doubted_paths:
             past = self._objects.commit(record.commit)
-            tree = self._list_names(doubted_paths, [], past)
+            tree = None if self._program else self._list_names(doubted_paths, [], past)
             commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
             new = msgspec.structs.replace(record, commit=commit, has_links=self._has_links)
             if commit == record.commit:  # these are gone, which only the next list of all proves
@@ -174,9 +186,8 @@ class SourceFetch:
             tree = tree or self._list(past)
             commit = self._commit(tree, past, accepted, int(started))
             (self._path / LIST_NAME).unlink(missing_ok=True)
-            new = SourceRecord(
-                self._url.address, commit, started, probes, state, published, self._has_links
-            )
+            name = source_name(self._url)
+            new = SourceRecord(name, commit, started, probes, state, published, self._has_links)
             save_record(self._path, new)
             if fetched:
                 fetched.replace(self._path / LIST_NAME)
@@ -185,9 +196,12 @@ class SourceFetch:
     # Lists
 
     def _find_published(self) -> str:
-        return "" if self._settings.probe else find_published(self._daemon)
+        has_none = self._program or self._settings.probe
+        return "" if has_none else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
+        if self._program:
+            return ()
         if self._settings.probe:
             return (self._settings.probe,)
         if published:
@@ -223,8 +237,13 @@ class SourceFetch:
         """List the whole tree, and write it; a partial list removes nothing from `past`."""
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, self._settings.most)
-            outcome = self._daemon.list_tree(entries)
+            outcome = (self._program or self._daemon).list_tree(entries)
             self._remark(outcome)
+            if past is None and self._program and self._program.has_other_digests:
+                self.remarks.append(
+                    f"{self._url}: the digests of the list are not of BLAKE3 and prove no content: "
+                    "files are compared by size and time"
+                )
             if outcome.partial and past is not None:
                 return self._amend(entries, past, [], writer)
             skipped, self._has_links = entries.skipped, entries.has_links
