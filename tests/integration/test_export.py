@@ -146,7 +146,7 @@ def test_exit_codes(root: Path, tmp_path: Path, subtests: pytest.Subtests) -> No
         ("m --to .", ExitCode.USAGE),
         ("m --only none --to .", ExitCode.USAGE),
         ("other --only arch --to .", ExitCode.UNKNOWN_MODULE),
-        ("m --only arch --to /nonexistent", ExitCode.DESTINATION),
+        (f"m --only arch --to {tmp_path}/missing", ExitCode.DESTINATION),
         ("m --only arch --to /proc", ExitCode.FILE_IO),
     ):
         with subtests.test(arguments):
