@@ -104,6 +104,8 @@ class GitProgram:
             raise UpstreamError(
                 f"{self._metadata}: git failed: {error.strerror}", hint="run again"
             ) from error
+        if not printed:  # git ignores that its output could not be written
+            raise UpstreamError(f"{self._metadata}: git printed nothing", hint="run again")
         refs = (line.split("\t") for line in printed.decode("ascii", "replace").splitlines())
         commit_id = next((commit for commit, *name in refs if name == [BRANCH]), "")
         if not re.fullmatch("[0-9a-f]{40}", commit_id):
