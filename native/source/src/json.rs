@@ -1,211 +1,147 @@
-//! Reads JSON (RFC 8259) from the front of a line; values that are not needed are skipped.
+//! Objects of lists in JSON.
 
-use huai_git::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fmt;
 
-const DEPTH: u32 = 16;
+use huai_git::error::{self, Error};
+use serde_core::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
-/// The rest of a line.
-#[derive(Debug)]
-pub(crate) struct Json<'a>(&'a [u8]);
+use crate::entry::EntryType;
+use crate::members::{Members, digest, entry_type, mode, number, time};
 
-impl<'a> Json<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
-        Self(text)
+type Hashes = BTreeMap<Text, Option<Text>>;
+
+/// Take an object from the front of a line; also return the rest of the line.
+pub(crate) fn take_object(line: &[u8]) -> error::Result<(Members, &[u8])> {
+    let malformed = || Error::new("this is not an object of JSON");
+    let mut objects = serde_json::Deserializer::from_slice(line).into_iter::<Object>();
+    let Some(Ok(object)) = objects.next() else {
+        return Err(malformed());
+    };
+    if let Some(fault) = object.fault {
+        return Err(fault);
     }
+    let rest = line.get(objects.byte_offset()..).ok_or_else(malformed)?;
+    Ok((object.members, rest))
+}
 
-    /// Take an object: `member` is called with each key, and takes the value.
-    pub(crate) fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        self.expect(b'{')?;
-        if self.accept(b'}') {
-            return Ok(());
-        }
-        loop {
-            let key = self.text()?;
-            self.expect(b':')?;
-            member(self, &key)?;
-            if self.accept(b'}') {
-                return Ok(());
+/// An object, with the first fault of its values.
+#[derive(Debug, Default)]
+struct Object {
+    members: Members,
+    fault: Option<Error>,
+}
+
+impl Object {
+    /// Take the value of the member `key`.
+    fn take_member<'de, A>(&mut self, key: &[u8], map: &mut A) -> Result<(), A::Error>
+    where
+        A: MapAccess<'de>,
+    {
+        match key {
+            b"path" | b"Path" => self.members.path = text(map)?,
+            b"type" => self.members.kind = text(map)?.map(|kind| entry_type(&kind)),
+            b"IsDir" => {
+                let is_directory = map.next_value::<Option<bool>>()? == Some(true);
+                self.members.is_of_rclone = true;
+                self.members.kind = is_directory.then_some(EntryType::Directory);
             }
-            self.expect(b',')?;
-        }
-    }
-
-    /// Take a text, or `null`, which gives `None`.
-    pub(crate) fn optional_text(&mut self) -> Result<Option<Vec<u8>>> {
-        if self.is_text() {
-            return self.text().map(Some);
-        }
-        match self.word()? {
-            b"null" => Ok(None),
-            _ => Err(malformed()),
-        }
-    }
-
-    /// Return true if a text follows.
-    pub(crate) fn is_text(&mut self) -> bool {
-        self.peek() == Some(b'"')
-    }
-
-    /// Return true if an object follows.
-    pub(crate) fn is_object(&mut self) -> bool {
-        self.peek() == Some(b'{')
-    }
-
-    /// Take a number, `true`, `false` or `null`, as its bytes.
-    pub(crate) fn word(&mut self) -> Result<&'a [u8]> {
-        self.skip_space();
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-        let end = self.0.iter().position(|byte| !is_part(byte));
-        let (word, rest) = self
-            .0
-            .split_at_checked(end.unwrap_or(self.0.len()))
-            .ok_or_else(malformed)?;
-        let is_word = matches!(word, b"true" | b"false" | b"null");
-        let is_number = matches!(word, [b'-', b'0'..=b'9', ..] | [b'0'..=b'9', ..]);
-        if !is_word && !is_number {
-            return Err(malformed());
-        }
-        self.0 = rest;
-        Ok(word)
-    }
-
-    /// Take any value.
-    pub(crate) fn skip(&mut self) -> Result<()> {
-        self.skip_below(DEPTH)
-    }
-
-    fn skip_below(&mut self, depth: u32) -> Result<()> {
-        let Some(depth) = depth.checked_sub(1) else {
-            return Err(Error::new("the list has values that are nested too deeply"));
-        };
-        match self.peek() {
-            Some(b'"') => self.text().map(drop),
-            Some(b'{') => self.object(|json, _| json.skip_below(depth)),
-            Some(b'[') => {
-                self.expect(b'[')?;
-                if self.accept(b']') {
-                    return Ok(());
-                }
-                loop {
-                    self.skip_below(depth)?;
-                    if self.accept(b']') {
-                        return Ok(());
+            b"size" | b"Size" => {
+                let size = map.next_value::<Option<&RawValue>>()?;
+                self.members.size = size.and_then(|it| self.keep(number(it.get().as_bytes())));
+            }
+            b"mtime" | b"ModTime" => {
+                let value = map.next_value::<Option<&RawValue>>()?;
+                self.members.mtime = value.and_then(|it| self.keep(time(it)).flatten());
+            }
+            b"mode" => self.members.mode = text(map)?.and_then(|it| self.keep(mode(&it))),
+            b"target" => self.members.target = text(map)?.unwrap_or_default(),
+            b"digest" => self.members.digest = text(map)?.and_then(|it| self.keep(digest(&it))),
+            b"Hashes" => {
+                let hashes = map.next_value::<Option<Hashes>>()?.unwrap_or_default();
+                for (Text(name), hash) in hashes {
+                    let Text(hash) = hash.unwrap_or_default();
+                    if name == b"blake3" && !hash.is_empty() {
+                        self.members.digest = self.keep(digest(&hash));
+                    } else {
+                        self.members.has_other_digests |= !hash.is_empty();
                     }
-                    self.expect(b',')?;
                 }
             }
-            _ => self.word().map(drop),
+            _ => drop(map.next_value::<IgnoredAny>()?),
         }
-    }
-
-    /// Take one byte after space, if it is this one.
-    pub(crate) fn accept(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        if is_next {
-            self.0 = self.0.get(1..).unwrap_or_default();
-        }
-        is_next
-    }
-
-    /// Return true if only space is left.
-    pub(crate) fn is_empty(&mut self) -> bool {
-        self.peek().is_none()
-    }
-
-    fn expect(&mut self, byte: u8) -> Result<()> {
-        if self.accept(byte) {
-            Ok(())
-        } else {
-            Err(malformed())
-        }
-    }
-
-    fn peek(&mut self) -> Option<u8> {
-        self.skip_space();
-        self.0.first().copied()
-    }
-
-    fn skip_space(&mut self) {
-        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-        let begin = self.0.iter().position(|byte| !is_space(byte));
-        self.0 = self
-            .0
-            .get(begin.unwrap_or(self.0.len())..)
-            .unwrap_or_default();
-    }
-
-    /// Take a text as UTF-8.  A lone surrogate from U+DC80 to U+DCFF is the byte that Python's
-    /// `surrogateescape` makes it of.
-    pub(crate) fn text(&mut self) -> Result<Vec<u8>> {
-        self.expect(b'"')?;
-        let mut text = Vec::new();
-        loop {
-            let is_end = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-            let end = self.0.iter().position(is_end).ok_or_else(malformed)?;
-            let (plain, rest) = self.0.split_at_checked(end).ok_or_else(malformed)?;
-            text.extend_from_slice(plain);
-            self.0 = rest.get(1..).unwrap_or_default();
-            match rest.first() {
-                Some(b'"') => return Ok(text),
-                Some(b'\\') => self.escape(&mut text)?,
-                _ => return Err(malformed()),
-            }
-        }
-    }
-
-    fn escape(&mut self, text: &mut Vec<u8>) -> Result<()> {
-        let (byte, rest) = self.0.split_first().ok_or_else(malformed)?;
-        self.0 = rest;
-        text.push(match byte {
-            b'"' | b'\\' | b'/' => *byte,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => return self.code_point(text),
-            _ => return Err(malformed()),
-        });
         Ok(())
     }
 
-    fn code_point(&mut self, text: &mut Vec<u8>) -> Result<()> {
-        let unit = self.code_unit()?;
-        let low = unit & 0x3ff;
-        let code = match unit {
-            0xd800..=0xdbff => {
-                self.0 = self.0.strip_prefix(b"\\u").ok_or_else(malformed)?;
-                let next = self.code_unit()?;
-                if !(0xdc00..=0xdfff).contains(&next) {
-                    return Err(malformed());
-                }
-                0x1_0000_u32.saturating_add((low << 10) | (next & 0x3ff))
-            }
-            0xdc80..=0xdcff => {
-                text.extend(u8::try_from(unit & 0xff));
-                return Ok(());
-            }
-            _ => unit,
-        };
-        let code = char::from_u32(code).ok_or_else(malformed)?;
-        text.extend_from_slice(code.encode_utf8(&mut [0; 4]).as_bytes());
-        Ok(())
-    }
-
-    fn code_unit(&mut self) -> Result<u32> {
-        let (digits, rest) = self.0.split_at_checked(4).ok_or_else(malformed)?;
-        self.0 = rest;
-        let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
-        let digits = std::str::from_utf8(digits).ok().filter(|_| is_hex);
-        digits
-            .and_then(|it| u32::from_str_radix(it, 16).ok())
-            .ok_or_else(malformed)
+    /// Return the value; `None` for a fault, of which the first stays.
+    fn keep<T>(&mut self, value: error::Result<T>) -> Option<T> {
+        value.map_err(|fault| self.fault.get_or_insert(fault)).ok()
     }
 }
 
-pub(crate) fn malformed() -> Error {
-    Error::new("this is not an object of JSON")
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Object {
+    type Value = Self;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some(Text(key)) = map.next_key()? {
+            self.take_member(&key, &mut map)?;
+        }
+        Ok(self)
+    }
+}
+
+/// A text as bytes, which may be other than UTF-8.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Text(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_bytes(Self::default())
+    }
+}
+
+impl Visitor<'_> for Text {
+    type Value = Self;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a text")
+    }
+
+    /// Take the bytes.  `serde_json` writes a lone surrogate as three; one from U+DC80 to U+DCFF is
+    /// the byte that Python's `surrogateescape` makes it of.
+    fn visit_bytes<E: serde_core::de::Error>(mut self, mut bytes: &[u8]) -> Result<Self, E> {
+        loop {
+            bytes = match bytes {
+                [] => return Ok(self),
+                [0xed, high @ 0xb2..=0xb3, low @ 0x80..=0xbf, rest @ ..] => {
+                    self.0.push(low | (high & 1) << 6);
+                    rest
+                }
+                [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => return Err(E::custom("a lone surrogate")),
+                [byte, rest @ ..] => {
+                    self.0.push(*byte);
+                    rest
+                }
+            };
+        }
+    }
+}
+
+/// Take a text, or `null`, which gives `None`.
+fn text<'de, A>(map: &mut A) -> Result<Option<Vec<u8>>, A::Error>
+where
+    A: MapAccess<'de>,
+{
+    Ok(map.next_value::<Option<Text>>()?.map(|text| text.0))
 }

@@ -3,9 +3,9 @@
 use huai_format::entries::Digest;
 use huai_format::path::show;
 use huai_git::error::{Error, Result};
+use serde_json::value::RawValue;
 
 use crate::entry::{EntryType, ListEntry, UNSTATED, usual_mode};
-use crate::json::{Json, malformed};
 use crate::time::{decimal_time, rfc3339_time};
 
 const MODE: u16 = 0o7777;
@@ -22,41 +22,10 @@ pub(crate) struct Members {
     pub(crate) digest: Option<Digest>,
     pub(crate) has_other_digests: bool,
     /// True for an object of rclone, of which some remotes state the present as a directory's time.
-    is_of_rclone: bool,
+    pub(crate) is_of_rclone: bool,
 }
 
 impl Members {
-    /// Take the member `key` of a JSON object.
-    pub(crate) fn set_member(&mut self, json: &mut Json<'_>, key: &[u8]) -> Result<()> {
-        match key {
-            b"path" | b"Path" => self.path = json.optional_text()?,
-            b"type" => self.kind = json.optional_text()?.map(|kind| entry_type(&kind)),
-            b"IsDir" => {
-                self.is_of_rclone = true;
-                self.kind = (json.word()? == b"true").then_some(EntryType::Directory);
-            }
-            b"size" | b"Size" => self.size = number(json.word()?)?,
-            b"mtime" | b"ModTime" => self.mtime = time(json)?,
-            b"mode" => self.mode = json.optional_text()?.map(|text| mode(&text)).transpose()?,
-            b"target" => self.target = json.optional_text()?.unwrap_or_default(),
-            b"digest" => {
-                let text = json.optional_text()?;
-                self.digest = text.map(|text| digest(&text)).transpose()?;
-            }
-            b"Hashes" if json.is_object() => json.object(|json, name| {
-                let text = json.optional_text()?.unwrap_or_default();
-                if name == b"blake3" && !text.is_empty() {
-                    self.digest = Some(digest(&text)?);
-                } else {
-                    self.has_other_digests |= !text.is_empty();
-                }
-                Ok(())
-            })?,
-            _ => json.skip()?,
-        }
-        Ok(())
-    }
-
     /// Return the entry; `None` for one that no commit can hold.
     pub(crate) fn into_entry(self) -> Result<Option<ListEntry>> {
         let Some(path) = self.path else {
@@ -96,7 +65,7 @@ impl Members {
     }
 }
 
-fn entry_type(name: &[u8]) -> EntryType {
+pub(crate) fn entry_type(name: &[u8]) -> EntryType {
     match name {
         b"file" => EntryType::File,
         b"directory" => EntryType::Directory,
@@ -105,33 +74,26 @@ fn entry_type(name: &[u8]) -> EntryType {
     }
 }
 
-pub(crate) fn number(word: &[u8]) -> Result<Option<i64>> {
-    if word == b"null" {
-        return Ok(None);
-    }
+pub(crate) fn number(word: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(word)
         .ok()
         .and_then(|it| it.parse().ok());
-    number
-        .map(Some)
-        .ok_or_else(|| Error::new("a size that is not a whole number"))
+    number.ok_or_else(|| Error::new("a size that is not a whole number"))
 }
 
-/// Take seconds since the epoch, or a date and time; empty and `null` are no time.
-fn time(json: &mut Json<'_>) -> Result<Option<i128>> {
-    let (text, parsed) = if json.is_text() {
-        let text = json.text()?;
-        let parsed = rfc3339_time(&text);
-        (text, parsed)
-    } else {
-        let word = json.word()?;
-        (word.to_vec(), decimal_time(word))
+/// Return seconds since the epoch, or a date and time; `None` for an empty text.
+pub(crate) fn time(value: &RawValue) -> Result<Option<i128>> {
+    let value = value.get();
+    let text = serde_json::from_str::<String>(value);
+    let (text, parsed) = match &text {
+        Ok(text) if text.is_empty() => return Ok(None),
+        Ok(text) => (text.as_str(), rfc3339_time(text.as_bytes())),
+        Err(_) => (value, decimal_time(value.as_bytes())),
     };
-    if text.is_empty() || text == b"null" {
-        return Ok(None);
-    }
     let wrong = || Error::new("neither seconds since the epoch nor a time of RFC 3339");
-    parsed.map(Some).ok_or_else(|| wrong().within(show(&text)))
+    parsed
+        .map(Some)
+        .ok_or_else(|| wrong().within(show(text.as_bytes())))
 }
 
 pub(crate) fn mode(text: &[u8]) -> Result<u16> {
@@ -144,7 +106,7 @@ pub(crate) fn mode(text: &[u8]) -> Result<u16> {
 }
 
 /// Return a digest of 64 hexadecimal digits.
-fn digest(text: &[u8]) -> Result<Digest> {
+pub(crate) fn digest(text: &[u8]) -> Result<Digest> {
     let mut digest = Digest::default();
     let pairs = text.chunks_exact(2);
     let is_long = pairs.len() == digest.len() && pairs.remainder().is_empty();
@@ -152,7 +114,7 @@ fn digest(text: &[u8]) -> Result<Digest> {
         return Err(malformed_digest(text));
     }
     for (byte, pair) in digest.iter_mut().zip(pairs) {
-        let pair = std::str::from_utf8(pair).map_err(|_| malformed())?;
+        let pair = std::str::from_utf8(pair).map_err(|_| malformed_digest(text))?;
         *byte = u8::from_str_radix(pair, 16).map_err(|_| malformed_digest(text))?;
     }
     Ok(digest)

@@ -142,7 +142,7 @@ fn set(members: &mut Members, word: &[u8]) -> Result<()> {
                 _ => EntryType::Special,
             });
         }
-        b"size" => members.size = number(value)?,
+        b"size" => members.size = Some(number(value)?),
         b"mode" => members.mode = Some(mode(value)?),
         b"time" => {
             let wrong = || Error::new("a time that is not a number of seconds");

@@ -4,7 +4,7 @@
 use huai_git::error::{Error, Result};
 
 use crate::entry_list::EntryList;
-use crate::json::Json;
+use crate::json::take_object;
 use crate::lines::Lines;
 use crate::members::Members;
 use crate::mtree::Mtree;
@@ -69,35 +69,36 @@ impl TextList {
             let members = self.mtree.take_line(line);
             members.and_then(|it| it.map_or(Ok(()), |it| self.add(it, entries)))
         } else {
-            self.take_objects(&mut Json::new(line), entries)
+            self.take_objects(line, entries)
         };
         outcome.map_err(|error| error.within(format!("line {}", self.number)))
     }
 
     fn take_objects<S: EntryStore>(
         &mut self,
-        json: &mut Json<'_>,
+        line: &[u8],
         entries: &mut EntryList<S>,
     ) -> Result<()> {
-        if self.framing == Framing::Unknown && !json.is_empty() {
-            self.framing = if json.accept(b'[') {
-                Framing::Array
-            } else {
-                Framing::Lines
-            };
+        let mut rest = line.trim_ascii();
+        if self.framing == Framing::Unknown && !rest.is_empty() {
+            let array = rest.strip_prefix(b"[");
+            self.framing = array.map_or(Framing::Lines, |_| Framing::Array);
+            rest = array.unwrap_or(rest).trim_ascii_start();
         }
-        while !json.is_empty() {
+        while !rest.is_empty() {
             if self.framing == Framing::Ended {
                 return Err(Error::new("the list continues after its end"));
             }
-            if self.framing == Framing::Array && json.accept(b']') {
+            let is_array = self.framing == Framing::Array;
+            if let Some(after) = rest.strip_prefix(b"]").filter(|_| is_array) {
                 self.framing = Framing::Ended;
+                rest = after.trim_ascii_start();
                 continue;
             }
-            let mut members = Members::default();
-            json.object(|json, key| members.set_member(json, key))?;
-            if self.framing == Framing::Array {
-                json.accept(b',');
+            let (members, after) = take_object(rest)?;
+            rest = after.trim_ascii_start();
+            if is_array {
+                rest = rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start();
             }
             self.add(members, entries)?;
         }
