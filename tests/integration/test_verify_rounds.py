@@ -174,6 +174,14 @@ def test_no_time_at_all_gets_on_by_one_entry(pair: Pair) -> None:
     assert "the time was over before 4 parts were looked at; the next run continues" in ended.err
 
 
+def test_a_sample_without_time_counts_no_parts(pair: Pair) -> None:
+    _, down = pair
+    ended = down.verify("--json", "--sample", "100%", "--time", "0")
+    assert (totals(ended)["entries"], totals(ended)["left"]) == (1, 1)
+    ended = down.verify("--sample", "100%", "--time", "0")
+    assert "the time was over before all of it was looked at" in ended.err
+
+
 def test_enough_time_is_as_without_limit(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json", "--time", "1h")
