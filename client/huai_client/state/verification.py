@@ -56,7 +56,10 @@ class Unfinished(NamedTuple):
 
 
 class VerificationRecord(AbstractContextManager["VerificationRecord"]):
-    """An open record; changes are durable after `writing`."""
+    """An open record.
+
+    Methods that change it are called in a block of `writing`, except `begin_run`.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the file, made if missing or damaged; raises `StateError` if neither is possible."""
@@ -258,7 +261,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         return None
 
     def record_damage(self, path: RelPath, paths: int) -> None:
-        """Record the number of paths of a part that differ."""
+        """Replace the recorded number of paths of a part that differ; a missing part stays so."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
 
 

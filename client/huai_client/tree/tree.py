@@ -1,9 +1,9 @@
 """The operations that change a downstream tree, below one handle of DEST, in rows of one kind.
 
-The engine executes a row; this converts its errors.  Rules to keep: no operation follows a symlink
-in any component.  An entry gets its attributes first and its name last, by one rename.  Temporary
-names are made in the staging area, never next to the target, and no operation accepts a path
-there.  Operations may be repeated.
+The engine executes a row up to its first error; this converts the error.  Rules to keep: no
+operation follows a symlink in any component.  An entry gets its attributes first and its name last,
+by one rename.  Temporary names are made in the staging area, never next to the target, and no
+operation accepts a path there.  Operations may be repeated.
 """
 
 import errno
@@ -114,8 +114,8 @@ class Tree(View):
     def make_directories(self, items: Sequence[RelPath | Directory]) -> RowResult:
         """Make missing directories, which stay writable for their owner until they are settled.
 
-        With an entry, a directory gets its owner and mode at once, so that published files can be
-        read before the run ends.
+        With an entry, a directory gets its owner and mode at once, even if it existed, so that
+        published files can be read before the run ends.
         """
         return self._carry_out("make", items)
 

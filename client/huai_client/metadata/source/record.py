@@ -43,5 +43,5 @@ def load_record(repository: Path, url: str) -> SourceRecord | None:
 
 
 def save_record(repository: Path, record: SourceRecord) -> None:
-    """Write the record."""
+    """Replace the record; after a power failure it may be missing, or an older one."""
     _FILE.save(repository / RECORD_NAME, record)
