@@ -29,7 +29,10 @@ def show_after_commit(console: Console, name: str, after: "AfterCommit", newest:
 
 
 def show_export(console: Console, name: str, result: "ExportResult", described: "Head") -> None:
-    """Print the files that an export wrote, and the commit that they describe."""
+    """Print the files that an export changed, and warn of the names that it left out.
+
+    JSON has the unchanged files too, and the commit that all of them describe.
+    """
     console.event(
         "export",
         module=name,

@@ -147,7 +147,10 @@ class News:
                 self._add_event(name, head)
 
     async def _read_head(self, name: str, state: str) -> Head | None:
-        """Return the newest commit; None for an error, which is logged once for each state."""
+        """Return the newest commit; None before the first one, or if it cannot be read.
+
+        An error is logged once for each `state`, the commit id in the branch.
+        """
         try:
             head = await self._heads.read(name)
         except HuaiError as error:

@@ -186,7 +186,11 @@ def kind_of(difference: Difference) -> str:
 
 
 def differences(old: Opened, new: Opened, start: int, kind: str = "all") -> Differences:
-    """Read `ROWS` differences between two commits, from the `start`-th on, of one of `KINDS`."""
+    """Read at most `ROWS` differences of a kind of `KINDS` between two commits.
+
+    `start` counts differences of every kind, touched directories too.  A part with fewer rows is
+    not always the last one: it also ends after many differences without a row.
+    """
     if start > _FURTHEST:
         raise HttpError(404, "too many differences for a page", hint="see them with git")
     rows: list[Difference] = []
