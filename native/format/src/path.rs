@@ -28,7 +28,7 @@ impl RelPath {
         Self::check(raw).map(|()| Self(raw.to_vec()))
     }
 
-    /// Check a raw path that stays one.
+    /// Check a raw path without a copy of it.
     pub fn check(raw: &[u8]) -> Result<()> {
         if raw.len() > PATH_BYTES {
             let rule = format!("a path of {} bytes exceeds {PATH_BYTES}", raw.len());

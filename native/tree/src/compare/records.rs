@@ -73,7 +73,7 @@ impl FindingRecords {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// Make the batch complete, so that it is full.
+    /// End the batch before it is full, so that the caller gets it now.
     pub(crate) fn fill(&mut self) {
         self.steps = 0;
     }

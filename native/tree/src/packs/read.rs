@@ -220,7 +220,7 @@ impl Packs {
     }
 
     /// Return an object and its bases, each as in its pack, the whole one last.
-    /// `None` if the object is missing, or its chain is too long to be copied.
+    /// `None` if the object is missing, or its chain leaves the pack or is too long to be copied.
     pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
         let Some(mut entry) = self.locate(oid)? else {
             return Ok(None);
