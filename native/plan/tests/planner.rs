@@ -285,7 +285,7 @@ fn a_hardlink_comes_no_earlier_than_its_leader_and_again_when_that_is_replaced()
                 &[],
             );
             let planned = Planned::of(&table);
-            let stage = |place| match planned.staged_path(&table, place).unwrap() {
+            let stage = |place| match planned.path_for_stage(&table, place).unwrap() {
                 (b"leader", false) => leader,
                 (b"link", false) => link,
                 other => panic!("{other:?}"),

@@ -127,7 +127,10 @@ class Candidates:
 
 @final
 class Plan(Sequence[tuple[Any, bool]]):
-    """The operations of a plan; as a sequence, the paths to stage, with True for a symlink."""
+    """The operations of a plan.
+
+    As a sequence, the paths in the tree that need a stage of publishing, with True for a symlink.
+    """
 
     @overload
     def __getitem__(self, place: int) -> tuple[Any, bool]: ...

@@ -90,8 +90,9 @@ impl Planned {
         self.len() == 0
     }
 
-    /// Return the path at position `place` of those that need a stage, and true if it is a symlink.
-    pub fn staged_path<'a>(
+    /// Return the path in the tree at position `place` of those that need a stage of publishing,
+    /// and true if it is a symlink.
+    pub fn path_for_stage<'a>(
         &'a self,
         table: &'a Candidates,
         place: usize,
@@ -111,7 +112,7 @@ impl Planned {
         self.leaders.get(place).map(|leader| (&**leader, false))
     }
 
-    /// Split the leaves into `count` stages; `stages` has that of each `staged_path`.
+    /// Split the leaves into `count` stages; `stages` has that of each `path_for_stage`.
     pub fn in_stages(&self, table: &Candidates, count: usize, stages: &[u8]) -> Vec<Operations> {
         let before = self.leaves.len() + self.members.len();
         let leaders = self.leaders.iter().map(Vec::as_slice).zip(before..);

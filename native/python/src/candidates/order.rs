@@ -112,7 +112,7 @@ impl PublishOrder {
         let stages = match items {
             Leaves::Planned(plan) => {
                 let plan = plan.get();
-                wait(py, |stop| stages(order, plan.staged_paths(), stop))
+                wait(py, |stop| stages(order, plan.paths_for_stages(), stop))
             }
             Leaves::Listed(items) => wait(py, |stop| {
                 let items = items.iter().map(|(path, symlink)| (&**path, *symlink));

@@ -8,7 +8,8 @@ use pyo3::types::PyBytes;
 use super::entry::RowConverter;
 use super::rows::{RowKind, Rows};
 
-/// Planned operations; a sequence of the leaves to stage: path, and true if it is a symlink.
+/// Planned operations; a sequence of the paths in the tree that need a stage of publishing, with
+/// true for a symlink.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Plan {
     converter: RowConverter,
@@ -25,10 +26,10 @@ impl Plan {
         Self { converter, planned }
     }
 
-    /// The leaves to stage: path, and true if it is a symlink.
-    pub(crate) fn staged_paths(&self) -> impl Iterator<Item = (&[u8], bool)> {
+    /// The paths that need a stage of publishing, with true for a symlink.
+    pub(crate) fn paths_for_stages(&self) -> impl Iterator<Item = (&[u8], bool)> {
         (0..self.planned.len())
-            .filter_map(|place| self.planned.staged_path(&self.converter.table, place))
+            .filter_map(|place| self.planned.path_for_stage(&self.converter.table, place))
     }
 }
 
@@ -43,7 +44,7 @@ impl Plan {
         py: Python<'py>,
         place: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool)> {
-        let leaf = self.planned.staged_path(&self.converter.table, place);
+        let leaf = self.planned.path_for_stage(&self.converter.table, place);
         let (path, symlink) = leaf.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
         Ok((PyBytes::new(py, path), symlink))
     }
