@@ -348,14 +348,14 @@ class ChangeList:
     def __new__(cls, root: bytes) -> ChangeList:
         """Create an empty list; absolute paths in sources begin with `root`."""
 
-    def begin(self, spelling: str) -> None:
+    def begin_source(self, spelling: str) -> None:
         """Begin a source in the format `auto`, `lines`, `nul`, `itemized` or `names`."""
 
     def feed(self, data: bytes) -> None:
         """Parse further bytes of the source; the first ones show how paths end."""
 
-    def end(self) -> None:
-        """End the source."""
+    def end_source(self) -> None:
+        """End the source; parses its last line, even if that is incomplete."""
 
     def remarks(self) -> tuple[int, list[tuple[bytes, bool]], bool]:
         """Return the number of lines without a path of the module, and the first of them.

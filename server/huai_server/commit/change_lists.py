@@ -50,7 +50,7 @@ def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists
     """Read all `sources` (`-` is standard input) in one of `SPELLINGS`; `root` is the tree."""
     engine_list = ChangeList(bytes(root))
     for source in sources:
-        engine_list.begin(spelling)
+        engine_list.begin_source(spelling)
         try:
             if source == STANDARD_INPUT:
                 _feed(engine_list, sys.stdin.buffer)
@@ -62,7 +62,7 @@ def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists
                 f"{source}: {error.strerror}",
                 hint="give the log or list of the update; nothing was committed",
             ) from error
-        engine_list.end()
+        engine_list.end_source()
     refused, lines, is_cut = engine_list.remarks()
     first = tuple(Refused(*line) for line in lines)
     return ChangeLists(engine_list, engine_list.close(), refused, first, is_cut)
@@ -71,10 +71,10 @@ def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
     """Return a list of `paths`."""
     change_list = ChangeList(bytes(root))
-    change_list.begin("nul")
+    change_list.begin_source("nul")
     for path in paths:
         change_list.feed(path + b"\0")
-    change_list.end()
+    change_list.end_source()
     return ChangeLists(change_list, change_list.close(), 0, (), is_cut=False)
 
 

@@ -107,7 +107,7 @@ impl ChangeList {
     }
 
     /// Begin a source with this spelling.
-    pub fn begin(&mut self, spelling: Spelling) {
+    pub fn begin_source(&mut self, spelling: Spelling) {
         self.spelling = spelling;
         self.is_log = spelling == Spelling::Itemized;
         self.separator = match spelling {
@@ -132,8 +132,8 @@ impl ChangeList {
         self.hold(rest);
     }
 
-    /// End the source.
-    pub fn end(&mut self) {
+    /// End the source; a last line without an end is added too, and a log then counts as cut.
+    pub fn end_source(&mut self) {
         if !self.line.is_empty() || self.is_too_long {
             self.end_line(false);
         }

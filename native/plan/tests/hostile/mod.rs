@@ -126,12 +126,12 @@ pub(crate) fn changes(data: &[u8]) {
     let spelling = Spelling::parse(spellings[usize::from(*spelling) % spellings.len()]).unwrap();
     let read = |piece: usize| {
         let mut read = ChangeList::new(b"/srv/mirror/");
-        read.begin(spelling);
+        read.begin_source(spelling);
         // The byte that ends a path is detected in the first part.
         let (first, rest) = list.split_at(list.len().min(64));
         read.feed(first);
         rest.chunks(piece).for_each(|part| read.feed(part));
-        read.end();
+        read.end_source();
         let refused = read.refused().0;
         (refused, read.is_cut(), read.into_touched())
     };

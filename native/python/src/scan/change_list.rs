@@ -1,4 +1,4 @@
-//! Lists of paths that changed.
+//! Reads lists of paths that changed.
 
 use std::sync::MutexGuard;
 
@@ -28,19 +28,19 @@ impl ChangeList {
         }
     }
 
-    fn begin(&self, spelling: &str) -> PyResult<()> {
+    fn begin_source(&self, spelling: &str) -> PyResult<()> {
         let parse_patterns = Spelling::parse(spelling);
         let spelling =
             parse_patterns.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
-        self.with(|reading| reading.begin(spelling))
+        self.with(|reading| reading.begin_source(spelling))
     }
 
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         py.detach(|| self.with(|reading| reading.feed(data)))
     }
 
-    fn end(&self) -> PyResult<()> {
-        self.with(change_list::ChangeList::end)
+    fn end_source(&self) -> PyResult<()> {
+        self.with(change_list::ChangeList::end_source)
     }
 
     #[expect(
