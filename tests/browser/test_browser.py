@@ -12,6 +12,7 @@ import pytest
 from axe_core_python.selenium import Axe  # type: ignore[import-untyped] # it has no types
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from huai_server.config import load as server_config
@@ -159,10 +160,20 @@ def test_a_command_can_be_copied_with_the_address_of_the_page(browser: Chrome, s
     grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"], "origin": served}
     browser.execute_cdp_cmd("Browser.grantPermissions", grant)
     browser.get(f"{served}/modules/m")
-    browser.find_element(By.CSS_SELECTOR, "button.copy").click()
+    browser.execute_script("window.clip = navigator.clipboard")
+    first, *_, last = browser.find_elements(By.CSS_SELECTOR, "button.copy")
+    assert copied(browser, first) == f"huai-client add m {served} /srv/mirror/m\nhuai-client sync m"
+    # As on a page that came without TLS.
+    browser.execute_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    assert copied(browser, last) == f"git clone --bare {served}/git/m.git"
+
+
+def copied(browser: Chrome, button: WebElement) -> str:
+    """Return what a click on a button copies."""
+    wait(browser, lambda: not browser.find_elements(By.CSS_SELECTOR, "button.done"))
+    button.click()
     wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "button.done"))
-    copied = browser.execute_script("return navigator.clipboard.readText()")
-    assert copied.splitlines()[0] == f"huai-client add m {served} /srv/mirror/m"
+    return str(browser.execute_script("return window.clip.readText()"))
 
 
 def test_a_slash_leads_to_the_search(browser: Chrome, served: str) -> None:

@@ -65,7 +65,8 @@ class LagHistory(NamedTuple):
         most: list[int | None] = [None] * DAYS
         begin = self.begun
         for end, before in (*self.rows, (now, lag)):
-            for day in range(max(first, begin // DAY_SECONDS), end // DAY_SECONDS + 1):
+            # A row may end after `now`, if the clock was set back.
+            for day in range(max(first, begin // DAY_SECONDS), min(end, now) // DAY_SECONDS + 1):
                 # It grows until the end of the row, which may be on another day.
                 peak = max(0, before - max(0, end - (day + 1) * DAY_SECONDS))
                 most[day - first] = max(peak, most[day - first] or 0)

@@ -93,3 +93,10 @@ def test_each_day_has_the_most_lag_of_its_seconds(subtests: pytest.Subtests) -> 
             first = end // DAY_SECONDS - DAYS + 1
             days = [most.get(first + place) for place in range(DAYS)]
             assert [*history.days(end, lag)] == days
+
+
+def test_a_clock_that_was_set_back_makes_no_day() -> None:
+    now = 100 * DAY_SECONDS
+    history = LagHistory(now - 5, ((now + 3 * DAY_SECONDS, 7),))
+    assert len(history.days(now, 0)) == DAYS
+    assert LagHistory(now + 3 * DAY_SECONDS).days(now, 0) == (None,) * DAYS

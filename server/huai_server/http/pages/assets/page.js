@@ -2,13 +2,19 @@
 // every half minute elsewhere. Everything is on the page without it.
 "use strict";
 // What only a script can do: copy buttons, this server's own URL, the key for the search.
+// A page that came without TLS has no clipboard, but may copy what is selected.
+const copy = async (node) => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(node.textContent);
+  getSelection().selectAllChildren(node);
+  if (!document.execCommand("copy")) throw new Error("copying failed");
+};
 const improve = (page) => {
   const base = new URL(document.querySelector(".brand").getAttribute("href"), location.href);
   for (const each of page.querySelectorAll("[data-base]")) each.textContent = base.origin + base.pathname.replace(/\/$/, "");
   for (const button of page.querySelectorAll("button.copy")) {
     button.hidden = false;
     button.onclick = async () => {
-      await navigator.clipboard?.writeText(button.previousElementSibling.textContent);
+      await copy(button.previousElementSibling);
       button.classList.add("done");
       setTimeout(() => button.classList.remove("done"), 1500);
     };
