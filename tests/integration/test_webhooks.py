@@ -17,7 +17,7 @@ from huai_program.post import Hook, PostError, post
 from huai_server.config import load as config
 from huai_server.config import tables as config_tables
 from huai_server.config.tables import WebHook
-from huai_server.http.addresses import UnreachableError
+from huai_server.http.resolver import UnreachableError
 from huai_server.http.webhooks.delivery import deliver, origin_of
 from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, Upstream

@@ -21,7 +21,7 @@ from huai_program.authorities import trust_authorities
 from huai_schema import __version__
 from huai_schema.entries import File
 from huai_server.fallback.programs import fetch_files
-from huai_server.http.addresses import UnreachableError, for_libcurl, in_url, resolve
+from huai_server.http.resolver import UnreachableError, for_libcurl, in_url, resolve
 
 _CONNECT_SECONDS, _SLOW_SECONDS, _SECONDS = 10, 30, 300
 _SLOW_RATE = 1024

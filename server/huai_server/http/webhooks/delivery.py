@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from huai_program.post import Hook, PostError, post
 from huai_server.config.tables import WebHook
-from huai_server.http.addresses import UnreachableError, for_libcurl
+from huai_server.http.resolver import UnreachableError, for_libcurl
 
 _SECONDS = 30
 _GOOD = range(200, 300)

@@ -23,9 +23,9 @@ import tenacity
 
 from huai_program.quoting import quoted
 from huai_server.config.tables import WebHook
-from huai_server.http.addresses import UnreachableError
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.events.news import Event, News
+from huai_server.http.resolver import UnreachableError
 from huai_server.http.settings import Registry
 from huai_server.http.webhooks.delivery import deliver, origin_of
 
