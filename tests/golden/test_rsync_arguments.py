@@ -1,5 +1,7 @@
 """rsync's command lines, one argument a line."""
 
+import re
+
 import pytest
 
 from huai_client.transfer.options import TransferOptions
@@ -9,6 +11,12 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import rel_path
 from tests.conftest import Golden
 from tests.support.schema import trees
+
+INFO = re.compile(
+    r"(backup|copy|del|flist|misc|mount|name|progress|remove|skip|stats|symsafe)[0-9]"
+)
+"""The items of --info that rsync 3.1.3 knows; it refuses to run with any other."""
+NEWER = re.compile(rb"--(trust-sender|mkpath|fsync|secluded|old-args|(compress|checksum)-choice)")
 
 FULL = TransferOptions(bwlimit=1000, extra=("-e", "ssh -p 22"), program="/opt/rsync")
 
@@ -25,6 +33,13 @@ def test_arguments(golden: Golden, name: str, options: TransferOptions, url: str
     own = ContentUrl.parse(url)._replace(own=True)
     line = arguments(options, own, Basis(b"/dest"), options.bwlimit // 2, 5000)
     golden.check(f"rsync_{name}.txt", b"\n".join([*line, b""]).decode())
+
+
+def test_an_old_rsync_knows_all_options() -> None:
+    line = arguments(TransferOptions(), ContentUrl.parse("rsync://h/m"), Basis(), 0, 5000)
+    (info,) = (each for each in line if each.startswith(b"--info="))
+    assert all(map(INFO.fullmatch, info.decode().removeprefix("--info=").split(",")))
+    assert not any(map(NEWER.match, line))
 
 
 def test_a_url_of_the_upstream_gets_no_login_of_ours() -> None:

@@ -14,8 +14,7 @@ Pure.  Every option is known to rsync 3.1.3.  The purpose of each:
     --inplace                instead of --sparse, if all files are small and without a basis: no
                              temporary name and no rename.  A partial is recognised by its time.
                              A daemon that refuses one of the two does not get it again
-    --max-size --info=skip   a file that grew since the metadata were made is skipped, and reported;
-                             symlinks and devices are skipped silently
+    --max-size --info=skip   a file that grew since the metadata were made is skipped, and reported
     --trust-sender           if rsync knows it: else it compares each arriving name with each
                              requested one, as patterns, and refuses some names outright.  Files
                              that a sender adds end in our own staging folder, and are removed
@@ -45,7 +44,7 @@ _FIXED = (
     "--no-implied-dirs",
     "--no-motd",
     "--no-human-readable",
-    "--info=progress2,stats2,skip1,nonreg0",
+    "--info=progress2,stats2,skip1",
 )
 
 
