@@ -15,7 +15,6 @@ from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import (
     RETRY_HINT,
     DroppedError,
-    NotWholeError,
     OptionRefusedError,
     SlowerError,
     TransferError,
@@ -68,13 +67,14 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
         return refusal
     hosts, service = shared.options.hosts, url.service or str(url)
     refused = hosts.refused_options(service)
-    failure = _run_rsync(shared, batch, url, stream, refused)
-    while isinstance(failure, OptionRefusedError) and failure.option not in refused:
-        refused |= {failure.option}
-        hosts.refuse_options(service, refused)
+    while True:
+        by_name = batch.by_name
         failure = _run_rsync(shared, batch, url, stream, refused)
-    if isinstance(failure, NotWholeError):
-        failure = _run_rsync(shared, batch, url, stream, refused)
+        if isinstance(failure, OptionRefusedError) and failure.option not in refused:
+            refused |= {failure.option}
+            hosts.refuse_options(service, refused)
+        elif batch.by_name == by_name or not batch.open:
+            break
     if isinstance(failure, DroppedError):
         # Perhaps because of an option: the next attempt leaves out one more.
         rest = [option for option in command.OPTIONAL if option not in refused]
@@ -117,10 +117,8 @@ def _run_rsync(
     if left and isinstance(failure, TransferError):
         failure = left[0]
     _settle(shared, batch, number, run, failure)
-    if names.directories and _may_arrive_by_name(shared, batch, run, failure):
-        failure = NotWholeError(f"{url}: a directory did not arrive as a whole", hint=RETRY_HINT)
-        return failure if batch.open else None
-    if failure is None:
+    by_name = bool(names.directories) and _may_arrive_by_name(shared, batch, run, failure)
+    if failure is None or by_name:
         return None
     processes.check_time()  # at the deadline it was stopped here, and is not to blame
     if not isinstance(failure, TransferError):

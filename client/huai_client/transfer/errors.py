@@ -90,10 +90,6 @@ class NameRefusedError(UpstreamRefusedError):
         self.reason = reason
 
 
-class NotWholeError(TransferError):
-    """Files that were requested with their directory did not arrive; they may arrive by name."""
-
-
 class LocalWriteError(HuaiError):
     """The staging area could not be written."""
 
