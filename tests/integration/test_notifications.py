@@ -355,7 +355,7 @@ def test_a_signature_that_is_over_is_reported_though_syncs_end_well(down: Downst
 def test_serve_reports_a_signature_that_is_not_renewed(up: Upstream, tmp_path: Path) -> None:
     signed = SignedUpstream(up, tmp_path / "keys")
     signed.commit(b"1")
-    committed = signed.head.time
+    committed = signed.up.head.time
     signed.forge(key(1), promise=signed.promise._replace(valid_until=committed + 30), offset=-1)
     root = tmp_path / "server"  # of this module only: signatures of others may be over
     copy = shutil.copytree(up.places.folder, root / "modules" / up.name)

@@ -22,7 +22,6 @@ from tests.support.listening import listening
 from tests.support.local_trees import fingerprint
 from tests.support.plain_upstream import (
     BESIDE,
-    NOTHING,
     Listed,
     Place,
     Plain,
@@ -30,7 +29,7 @@ from tests.support.plain_upstream import (
     differences,
     serving_plainly,
 )
-from tests.support.rsyncd import IS_ROOT, rsync_daemon
+from tests.support.rsyncd import IS_ROOT
 from tests.support.scripted_http import Reply, scripted
 from tests.support.unprivileged import NOBODY
 from tests.support.upstream import SECONDS, T0, Downstream, Upstream
@@ -417,15 +416,11 @@ def test_a_tree_that_rsync_made_is_adopted(plain: Place) -> None:
 @pytest.mark.skipif(not IS_ROOT, reason="needs a daemon of another user")
 def test_what_the_daemon_cannot_read_is_kept(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    up = Plain("m", tmp_path / "tree", NOTHING)
-    up.tree.mkdir()
-    up.many(b"closed/below", 5)
-    up.many(b"open", 5)
-    log = tmp_path / "log"
     number = str(NOBODY)
-    with rsync_daemon({"m": up.tree}, log_file=str(log), uid=number, gid=number) as url:
-        up.url, up.log = f"{url}/m", log
-        place = Place(tmp_path, url, log)
+    with serving_plainly(tmp_path / "plain", uid=number, gid=number) as place:
+        up = place.upstream()
+        up.many(b"closed/below", 5)
+        up.many(b"open", 5)
         down = place.downstream(up)
         down.synced()
         up.at(b"closed").chmod(0)
@@ -480,17 +475,15 @@ def test_daemons_that_cannot_be_listed(plain: Place, subtests: pytest.Subtests) 
 
 
 def test_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    up = Plain("m", tmp_path / "tree", NOTHING)
-    up.tree.mkdir()
-    up.many(b"files", 5)
-    secrets, log = tmp_path / "secrets", tmp_path / "log"
+    secrets = tmp_path / "secrets"
     secrets.write_text("me:right\n")
     secrets.chmod(0o600)
-    with rsync_daemon(
-        {"m": up.tree}, auth_users="me", secrets_file=str(secrets), log_file=str(log)
-    ) as url:
-        up.url = url.replace("//", "//me@") + "/m"
-        down = Place(tmp_path, url, log).downstream(up)
+    folder = tmp_path / "plain"
+    with serving_plainly(folder, auth_users="me", secrets_file=str(secrets)) as place:
+        up = place.upstream()
+        up.many(b"files", 5)
+        up.url = up.url.replace("//", "//me@")
+        down = place.downstream(up)
         for password in ("", "wrong"):
             monkeypatch.setenv("RSYNC_PASSWORD", password)
             ended = down.sync()

@@ -16,7 +16,6 @@ from huai_server.signing.keys import configure, open_keys, revoke, rotate
 from huai_server.signing.signer import SigningError
 from huai_server.static.newest import newest_published
 from huai_server.store.check import check_repository
-from huai_server.store.repository import Head, Repository
 from tests.support.committing import run_server
 from tests.support.keys import allow, git_accepts, key, ssh_keygen_accepts, write_key
 from tests.support.signed_upstream import SignedUpstream
@@ -77,15 +76,15 @@ def test_two_of_three_sign_and_fewer_make_no_commit(pair: Pair, tmp_path: Path) 
     own, [cosignature] = split_cosigned(signed.payload)
     allow(tmp_path / "allowed", key(2).public)
     assert ssh_keygen_accepts(tmp_path / "allowed", COSIGNED, own, cosignature)
-    assert check_repository(up.up.name, up.repository).faults == ()
+    assert check_repository(up.up.name, up.up.repository).faults == ()
     silent(up, 0)
     up.commit(b"2")
     down.synced()
-    before = up.head
+    before = up.up.head
     silent(up, 0, 1)
     with pytest.raises(SigningError, match="1 of 2 signatures: /bin/false"):
         up.commit(b"3")
-    assert up.head == before
+    assert up.up.head == before
     down.synced()
 
 
@@ -273,19 +272,9 @@ class Elsewhere:
         return self.server("key", "attach", self.up.name, str(signature), code=code)
 
     @property
-    def repository(self) -> Repository:
-        return Repository(self.up.places.repository)
-
-    @property
-    def head(self) -> Head:
-        head = self.repository.head()
-        assert head is not None
-        return head
-
-    @property
     def waiting(self) -> int:
         """The serial of the commit that waits, or 0."""
-        pending = self.repository.pending()
+        pending = self.up.repository.pending()
         return pending[1].info.serial if pending else 0
 
 
@@ -296,7 +285,7 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(short_path: Path) ->
         down = place.downstream(tree, verify="require", keys=keys, threshold=2)
         down.synced()
         assert "waits for 1 more of 2 signatures" in up.commit(b"22").stderr
-        assert (up.head.info.serial, up.waiting) == (1, 2)
+        assert (up.up.head.info.serial, up.waiting) == (1, 2)
         assert down.synced()["serial"] == 1
         status = up.server("status", tree.name, code=0).stdout
         assert "serial 1, committed" in status
@@ -308,14 +297,14 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(short_path: Path) ->
         assert (event["serial"], event["since"], event["signed"]) == (2, None, False)
         assert event["totals"]["entries"] == 2
         signature, _ = up.cosign(request)
-        assert newest_published(up.repository.path) == up.head.commit
+        assert newest_published(up.up.repository.path) == up.up.head.commit
         up.attach(signature)
-        assert (up.head.info.serial, up.waiting) == (2, 0)
-        assert newest_published(up.repository.path) == up.head.commit
+        assert (up.up.head.info.serial, up.waiting) == (2, 0)
+        assert newest_published(up.up.repository.path) == up.up.head.commit
         assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] is None
         assert down.synced()["serial"] == 2
         assert rsync_differences(tree, down) == ""
-        assert check_repository(tree.name, up.repository).faults == ()
+        assert check_repository(tree.name, up.up.repository).faults == ()
         up.commit(b"333")
         error = up.attach(signature, code=57).stderr
         assert "not a signature of the commit with serial 3" in error

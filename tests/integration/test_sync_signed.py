@@ -190,7 +190,7 @@ def test_a_signature_by_rsa(synced: Pair, tmp_path: Path) -> None:
 
 def test_a_tree_that_was_not_signed(synced: Pair) -> None:
     up, down = synced
-    before, promise = up.head.tree, up.promise
+    before, promise = up.up.head.tree, up.promise
     up.commit(b"2")
     up.forge(key(1), promise=promise)
     refused(down, "not the signed one")
@@ -374,20 +374,20 @@ def test_the_upstream_s_clock_was_a_year_off(pair: Pair, verify: str, years: int
     down.configure(verify=verify, keys=KEYS)
     down.synced()
     up.forge(key(1), offset=365 * years)
-    wrong = up.head
+    wrong = up.up.head
     if (verify, years) != ("pin", -1):
         refused(down, "clock", code=54)
     else:
         assert "was valid until" in down.sync().err
     up.commit()
-    assert up.head.info.serial == wrong.info.serial + 1
-    assert up.head.tree == wrong.tree
-    assert (up.head.time < wrong.time) == (years > 0)
+    assert up.up.head.info.serial == wrong.info.serial + 1
+    assert up.up.head.tree == wrong.tree
+    assert (up.up.head.time < wrong.time) == (years > 0)
     assert down.synced()["stale"] is False
-    assert down.state.serial == up.head.info.serial
-    right = up.head
+    assert down.state.serial == up.up.head.info.serial
+    right = up.up.head
     up.commit()
-    assert up.head == right
+    assert up.up.head == right
 
 
 def test_clocks_may_differ_by_less_than_an_hour(pair: Pair) -> None:
@@ -395,7 +395,7 @@ def test_clocks_may_differ_by_less_than_an_hour(pair: Pair) -> None:
     down.configure(verify="require", keys=KEYS)
     up.forge(key(1), offset=0.04)
     down.synced()
-    up.forge(key(1), promise=up.promise._replace(valid_until=up.head.time - 4000))
+    up.forge(key(1), promise=up.promise._replace(valid_until=up.up.head.time - 4000))
     down.synced()
 
 

@@ -34,20 +34,13 @@ ENVIRONMENT = {
 _PROGRAM = "from huai_server.cli.main import main; main()"
 
 
-class Upstream:
-    """One module below a folder."""
-
-    def __init__(self, folder: Path, tree: Path | None = None) -> None:
-        """The tree is made if it is not there yet."""
-        self.tree = tree or folder / "tree"
-        self.tree.mkdir(parents=True, exist_ok=True)
-        self.root = folder / "state"
-        self.module = Module(str(self.tree))
+class Committed:
+    """The metadata of one module."""
 
     @property
     def places(self) -> ModulePlaces:
         """The paths of the module's state."""
-        return module_places(self.root, NAME)
+        raise NotImplementedError
 
     @property
     def repository(self) -> Repository:
@@ -60,6 +53,21 @@ class Upstream:
         head = self.repository.head()
         assert head is not None
         return head
+
+
+class Upstream(Committed):
+    """One module below a folder."""
+
+    def __init__(self, folder: Path, tree: Path | None = None) -> None:
+        """The tree is made if it is not there yet."""
+        self.tree = tree or folder / "tree"
+        self.tree.mkdir(parents=True, exist_ok=True)
+        self.root = folder / "state"
+        self.module = Module(str(self.tree))
+
+    @property
+    def places(self) -> ModulePlaces:
+        return module_places(self.root, NAME)
 
     @property
     def entries_id(self) -> str:

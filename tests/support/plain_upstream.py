@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from huai_client.config import load as client_config
 from tests.support.rsyncd import rsync_daemon
@@ -98,11 +99,11 @@ class Place:
 
 
 @contextmanager
-def serving_plainly(folder: Path) -> Iterator[Place]:
-    """Serve the trees of an empty `folder`."""
+def serving_plainly(folder: Path, **options: Any) -> Iterator[Place]:
+    """Serve the trees of an empty `folder`; `options` of the daemon."""
     (folder / "trees").mkdir(parents=True)
     log = folder / "rsyncd.log"
-    with rsync_daemon({"trees": folder / "trees"}, log_file=str(log)) as url:
+    with rsync_daemon({"trees": folder / "trees"}, log_file=str(log), **options) as url:
         yield Place(folder, url, log)
 
 

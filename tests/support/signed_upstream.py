@@ -13,7 +13,7 @@ from huai_server.commit.commit import commit_tree
 from huai_server.config import load as server_config
 from huai_server.config.tables import Signing
 from huai_server.signing.keys import ServerKeys, open_keys
-from huai_server.store.repository import Head, Repository, Seal
+from huai_server.store.repository import Seal
 from tests.support.keys import key, write_key
 from tests.support.rewriting import Rewriting
 from tests.support.upstream import Upstream
@@ -39,25 +39,13 @@ class SignedUpstream:
         return open_keys(self.root, self.signing)
 
     @property
-    def repository(self) -> Repository:
-        """The metadata."""
-        return Repository(self.up.places.repository)
-
-    @property
-    def head(self) -> Head:
-        """The newest commit."""
-        head = self.repository.head()
-        assert head is not None
-        return head
-
-    @property
     def promise(self) -> Promise:
         """The promise of the newest commit."""
         return Promise.decode(self.raw().decode("utf-8", "replace"))
 
     def raw(self) -> bytes:
         """The newest commit's bytes."""
-        return self.repository.read(bytes.fromhex(self.head.commit), "commit")
+        return self.up.repository.read(bytes.fromhex(self.up.head.commit), "commit")
 
     def commit(self, content: bytes | None = None) -> None:
         """Commit the tree; with a file `new` of this content."""
@@ -79,12 +67,12 @@ class SignedUpstream:
         cosigners: Sequence[PrivateKey] = (),
     ) -> None:
         """One more commit, of the newest tree or `tree`, dated `offset` days from now."""
-        head, now = self.head, int(time.time() + offset * 86_400)
+        head, now = self.up.head, int(time.time() + offset * 86_400)
         sealed = promise or self.promise._replace(valid_until=now + days * 86_400)
         info = head.info._replace(serial=serial or head.info.serial + 1)
         seal = Seal(sealed, partial(_sign, signer), partial(_cosign, cosigners))
         root = bytes.fromhex(tree or head.tree)
-        self.repository.commit(root, info, head, seal=seal, now=now)
+        self.up.repository.commit(root, info, head, seal=seal, now=now)
         self._publish()
 
     def replace(self, data: bytes) -> None:
@@ -94,9 +82,9 @@ class SignedUpstream:
 
     def strip(self) -> None:
         """One more commit of the newest tree, without a signature."""
-        head = self.head
+        head = self.up.head
         info = head.info._replace(serial=head.info.serial + 1)
-        self.repository.commit(bytes.fromhex(head.tree), info, head)
+        self.up.repository.commit(bytes.fromhex(head.tree), info, head)
         self._publish()
 
     def _publish(self) -> None:

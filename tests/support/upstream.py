@@ -44,8 +44,9 @@ from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
-from huai_server.state.paths import module_places
+from huai_server.state.paths import ModulePlaces, module_places
 from tests.support import json_events, prepared
+from tests.support.committing import Committed
 from tests.support.prepared import SOURCES, Started
 from tests.support.rsyncd import rsync_daemon
 
@@ -79,7 +80,7 @@ class Ended(NamedTuple):
 
 
 @dataclass
-class Upstream:
+class Upstream(Committed):
     """One module of a site."""
 
     name: str
@@ -118,8 +119,7 @@ class Upstream:
         return done
 
     @property
-    def places(self) -> Any:
-        """The module's state."""
+    def places(self) -> ModulePlaces:
         return module_places(self.root, self.name)
 
     def change(self, **values: object) -> None:
