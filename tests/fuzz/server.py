@@ -18,13 +18,14 @@ import h11
 from uvicorn.server import ServerState
 
 from huai_server.config.mirrors import Mirrors, MirrorSettings
+from huai_server.config.tables import Listen
 from huai_server.config.volatile import Volatile
 from huai_server.http.app import Application
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import _uvicorn_config
-from huai_server.http.settings import Content, Grant, Served, ServeSettings
+from huai_server.http.settings import Content, Grant, Served
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 from tests.support.committing import Upstream
@@ -140,8 +141,8 @@ class _Server:
         upstream.write("d/f", "0123456789" * 10, mtime=1_600_000_000)
         upstream.write("\n", "", mtime=1_600_000_000)
         upstream.commit()
-        self._app = _RecordedApp(Application(ServeSettings(), _Modules(repository.path, upstream)))
-        self._config = _uvicorn_config(ServeSettings(), self._app)  # type: ignore[arg-type]
+        self._app = _RecordedApp(Application(Listen(), _Modules(repository.path, upstream)))
+        self._config = _uvicorn_config(Listen(), self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
         self._state.default_headers = self._config.encoded_headers

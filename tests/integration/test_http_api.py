@@ -6,8 +6,8 @@ import socket
 import httpx
 import pytest
 
+from huai_server.config.tables import Listen
 from huai_server.http.server import ListenError, listen
-from huai_server.http.settings import ServeSettings
 from tests.support.http_fixtures import Repository, Server, git
 
 
@@ -132,4 +132,4 @@ def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ListenError, match=f"127.0.0.1:{port}"):
-            listen(ServeSettings(port=port))
+            listen(Listen(port=port))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from huai_server.http.settings import MAX_BODY
 from tests.support.http_fixtures import (
     CountingGit,
     Repository,
@@ -18,7 +19,6 @@ from tests.support.http_fixtures import (
     status,
 )
 
-MAX_BODY = 300_000
 GZIP = "Content-Encoding: gzip"
 
 
@@ -33,7 +33,7 @@ def running_server(
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     Repository.create(folder, "m").commit(b"first")
-    with running(folder, counting.folder, request_timeout=2, max_body=MAX_BODY) as started:
+    with running(folder, counting.folder, request_timeout=2) as started:
         yield started
 
 

@@ -7,12 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from select import select
 
 import pytest
 
+from huai_server.http.settings import QUEUE
 from tests.support.http_fixtures import (
     ENVIRONMENT,
     PACK_BYTES,
+    SECONDS,
     CountingGit,
     Repository,
     Server,
@@ -106,23 +109,23 @@ def test_an_idle_server_ends_at_once(large: Repository, number: int) -> None:
 
 
 def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> None:
-    with (
-        running(large.path.parent, max_transfers=1, queue=1) as server,
-        begun(server, large),
-        server.connect() as queued,
-    ):
-        other = fetch_all(large.head()).replace(b"no-progress", b"include-tag")
-        queued.sendall(post(other))
-        third = other.replace(b"include-tag", b"ofs-delta\nx")
-        until(lambda: status(server.exchange(post(third))) == 503)
-        answer = server.exchange(post(third))
+    with ExitStack() as stack:
+        server = stack.enter_context(running(large.path.parent, max_transfers=1))
+        stack.enter_context(begun(server, large))
+        fetch = fetch_all(large.head())
+        clients = [stack.enter_context(server.connect()) for _ in range(QUEUE + 1)]
+        for number, client in enumerate(clients):  # equal requests would share a slot
+            client.sendall(post(fetch.replace(b"no-progress", b"%011d" % number)))
+        [refused], _, _ = select(clients, [], [], SECONDS)
+        answer = refused.recv(1 << 16)
+        assert status(answer) == 503
         assert b"\r\nretry-after: " in answer
         # A poll does not queue behind packs.
         assert status(server.exchange(post(ls_refs()))) == 200
 
 
 def test_waiting_in_the_queue_ends_too(large: Repository) -> None:
-    with running(large.path.parent, max_transfers=1, queue=9) as server:
+    with running(large.path.parent, max_transfers=1) as server:
         with begun(server, large), server.connect() as queued:
             queued.sendall(post(fetch_all(large.head()).replace(b"no-progress", b"include-tag")))
         # Both have left: nothing may start, or go on, for either.

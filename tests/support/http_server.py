@@ -10,9 +10,10 @@ from pathlib import Path
 
 from huai_program.tables import convert
 from huai_server.config.mirrors import Mirrors, MirrorSettings
+from huai_server.config.tables import Listen
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
-from huai_server.http.settings import Grant, Served, ServeSettings
+from huai_server.http.settings import Grant, Served
 
 
 class Folder:
@@ -45,7 +46,7 @@ def main() -> None:
     """Serve until a signal."""
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    settings = convert("the options of a test", {"port": 0, **options}, ServeSettings)
+    settings = convert("the options of a test", {"port": 0, **options}, Listen)
     serve_http(settings, Folder(folder), started)
 
 

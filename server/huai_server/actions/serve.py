@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, config_path, load
@@ -13,7 +13,7 @@ from huai_server.config.mirrors import Mirrors
 from huai_server.config.volatile import Volatile
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http
-from huai_server.http.settings import Content, Grant, Served, ServeSettings
+from huai_server.http.settings import Content, Grant, Served
 from huai_server.relay.follow import Follower
 from huai_server.signing.expiry import ExpiryWatch, SendNotification
 from huai_server.state.file_stamp import file_stamp
@@ -40,7 +40,7 @@ def serve(
     config = load(root)
     overrides = {"host": host, "port": port}
     options = {key: value for key, value in overrides.items() if value is not None}
-    listen = ServeSettings(**{**asdict(config.listen), **options})
+    listen = replace(config.listen, **options)
     with Follower(root, hand_over), ExpiryWatch(root, notify_of_signature):
         serve_http(listen, ConfiguredModules(root, config), on_start)
 

@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
+from huai_server.config.tables import Listen
 from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import Registry
 from huai_server.state.tokens import Scope, token_form
 
 _KEY = "huai.credentials"
@@ -70,7 +71,7 @@ _ANONYMOUS = Credentials()
 class Access:
     """A judge of the requests of one server."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+    def __init__(self, settings: Listen, registry: Registry) -> None:
         self._registry = registry
         self._address_of = address_of(settings.proxies)
         self._failures = Limiter(_FAILURES, 0, 0, per_address=_FAILURES_EACH)

@@ -16,6 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
+from huai_server.config.tables import Listen
 from huai_server.http import metalinks, tree_api
 from huai_server.http.access import Access, is_anonymous
 from huai_server.http.api import Heads, router
@@ -40,7 +41,7 @@ from huai_server.http.pages.browse import Browser
 from huai_server.http.pages.history import read_days, read_recent
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import Registry
 from huai_server.http.webhooks.keeper import WebHooks
 
 _log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class HealthModel(BaseModel):
 class Application:
     """The ASGI application that uvicorn calls."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry) -> None:
+    def __init__(self, settings: Listen, registry: Registry) -> None:
         self.connections = ConnectionLimit(
             settings.max_connections,
             settings.max_connections_per_address,

@@ -21,12 +21,13 @@ import uvicorn
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.config.tables import Listen
 from huai_server.http.access import without_tokens
 from huai_server.http.app import Application
 from huai_server.http.asgi.connection import Connection, connection_class
 from huai_server.http.asgi.handshake import TlsListener
 from huai_server.http.asgi.tls import TlsContext
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import Registry
 
 OnStart = Callable[[str, str, int], None]
 """Called once with the bound address: scheme, host and port."""
@@ -56,7 +57,7 @@ class ListenError(HuaiError):
         )
 
 
-def serve_http(settings: ServeSettings, registry: Registry, on_start: OnStart) -> None:
+def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
     """Serve until SIGTERM or SIGINT; raises `ListenError` and `TlsError`."""
     app = Application(settings, registry)
     tls = None if settings.tls is None else TlsContext(settings.tls)
@@ -77,7 +78,7 @@ def serve_http(settings: ServeSettings, registry: Registry, on_start: OnStart) -
         _Server(config, app, tls, started).run(sockets=[listener])
 
 
-def listen(settings: ServeSettings) -> socket.socket:
+def listen(settings: Listen) -> socket.socket:
     """Return a listening socket; raises `ListenError`."""
     try:
         return _listen(settings)
@@ -87,7 +88,7 @@ def listen(settings: ServeSettings) -> socket.socket:
         raise ListenError(_url_of(settings.host, settings.port), reason) from error
 
 
-def _listen(settings: ServeSettings) -> socket.socket:
+def _listen(settings: Listen) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
@@ -112,7 +113,7 @@ def _allow_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _uvicorn_config(settings: ServeSettings, app: Application) -> uvicorn.Config:
+def _uvicorn_config(settings: Listen, app: Application) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(

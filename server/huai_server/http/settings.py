@@ -1,22 +1,18 @@
-"""The settings of the HTTP side: its limits, and the served modules."""
+"""The served modules, and the limits of the HTTP side that no key sets."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from huai_server.config.mirrors import Mirrors
-from huai_server.config.tables import Listen, WebHook
+from huai_server.config.tables import WebHook
 from huai_server.config.volatile import Volatile
 from huai_server.http.fallback_clients import FallbackSlots
 
-
-class ServeSettings(Listen, frozen=True):
-    """The table `[listen]`, and limits that no key sets."""
-
-    max_body: int = 8 << 20
-    """Bytes of one request body, inflated."""
-    queue: int = 64
-    """Requests that may wait for a git process; further ones get status 503."""
+MAX_BODY = 8 << 20
+"""Bytes of one request body, inflated."""
+QUEUE = 64
+"""Requests that may wait for a slot; further ones get status 503."""
 
 
 class Content(NamedTuple):

@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.datastructures import Headers
 
 from huai_schema.limits import BUNDLE_REQUEST_BYTES
+from huai_server.config.tables import Listen
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
@@ -27,7 +28,7 @@ from huai_server.http.asgi.threads import in_thread
 from huai_server.http.content.answer import answer
 from huai_server.http.content.bundle import UnreadableError, requested_paths, send_bundle
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import QUEUE, Registry
 
 if TYPE_CHECKING:
     from huai_server.http.settings import Content
@@ -44,13 +45,13 @@ _log = logging.getLogger(__name__)
 class ContentApp:
     """The application that serves the files of modules."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
+    def __init__(self, settings: Listen, registry: Registry, access: Access) -> None:
         self._access = access
         self._registry = registry
         self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}
         self._timeout = settings.timeout
         most = max(1, settings.max_connections // 2)
-        self._limiter = Limiter(most, settings.queue, settings.timeout)
+        self._limiter = Limiter(most, QUEUE, settings.timeout)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Container, Coroutine, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
+from huai_server.config.tables import Listen
 from huai_server.http.access import Access, Credentials, credentials_of
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connection import EXTENSION
@@ -25,7 +26,6 @@ from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpErro
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
 from huai_server.http.events.news import Event, News
-from huai_server.http.settings import ServeSettings
 
 Scope = dict[str, Any]
 
@@ -49,7 +49,7 @@ _HEADERS = [
 class EventsApp:
     """The application that notifies subscribers of new commits."""
 
-    def __init__(self, settings: ServeSettings, news: News, access: Access) -> None:
+    def __init__(self, settings: Listen, news: News, access: Access) -> None:
         self._news = news
         self._access = access
         self._timeout = settings.timeout

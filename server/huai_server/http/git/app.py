@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from huai_server.config.tables import Listen
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
@@ -23,7 +24,7 @@ from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.answer import answer
 from huai_server.http.git.static_files import BLOCKS, content_link, is_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import MAX_BODY, QUEUE, Registry
 
 PREFIX = "/git/"
 
@@ -54,16 +55,16 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class GitApp:
     """The application that serves repositories to git and other clients of its protocol."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
+    def __init__(self, settings: Listen, registry: Registry, access: Access) -> None:
         self._settings = settings
         self._registry = registry
         self._access = access
         timeout = settings.timeout
         self._git = Git(timeout)
-        self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
+        self.transfers = Limiter(settings.max_transfers, QUEUE, timeout)
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
         # Separate slots: a request for refs must not wait behind packs that take minutes.
-        self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
+        self._listings = Limiter(settings.max_transfers, QUEUE, timeout)
         self._handlers = {_ADVERT: self._send_advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -155,7 +156,7 @@ class GitApp:
         if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
             raise HttpError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
         length = headers.get(b"content-length", b"0")
-        limit = self._settings.max_body
+        limit = MAX_BODY
         if not length.isdigit() or len(length) > 19 or int(length) > limit:
             raise HttpError(413, f"the request body exceeds {limit} bytes")
         encoding = headers.get(b"content-encoding", b"").strip().lower()

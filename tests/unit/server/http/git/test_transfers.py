@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from huai_server.config.tables import Listen
 from huai_server.http.asgi.responder import Responder
 from huai_server.http.git import app
-from huai_server.http.settings import ServeSettings
 from tests.support.http_fixtures import ls_refs
 
 TYPE = b"application/x-git-upload-pack-request"
@@ -40,7 +40,7 @@ def test_an_address_without_allowance_starts_no_git(
     for name, value in (("answer", answer), ("_GIT_SECONDS", 0.0), ("_GIT_GROWTH", 1e-9)):
         monkeypatch.setattr(app, name, value)
     access: Any = Anybody(tmp_path)
-    served = app.GitApp(ServeSettings(), access, access)
+    served = app.GitApp(Listen(), access, access)
 
     async def fetch(address: str, body: bytes = b"0000") -> int:
         statuses: list[int] = []
