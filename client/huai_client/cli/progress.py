@@ -5,14 +5,16 @@ interface, described in docs/JSON.md.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TextIO
 
 from huai_client.cli.console import Console
 from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
 from huai_program.ending import json_line
-from huai_program.humanize import counted, human
+from huai_program.humanize import counted, human, short_span
 from huai_schema.entries import File
 from huai_schema.paths import exact
 
@@ -23,6 +25,8 @@ Clock = Callable[[], float]
 
 _FILE_WORTH = 16_384
 """The bytes that arrive, roughly, in the time that one more file costs."""
+_SILENCE = 5
+"""Seconds without content after which a terminal shows how long nothing arrived."""
 _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 
@@ -48,10 +52,11 @@ def time_left(elapsed: float, *, done: int, total: int) -> float | None:
 
 
 class LoggedProgress(Listener):
-    """A listener that logs retries and waits."""
+    """A listener that logs retries and waits; equal ones of a transfer are printed as one."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
+        self._times: Counter[str] = Counter()
 
     def retried(self, reason: str) -> None:
         """Log the reason of a retry, and print it."""
@@ -61,9 +66,18 @@ class LoggedProgress(Listener):
         """Log the reason of a wait, and print it."""
         self._report(f"waiting: {reason}")
 
+    def ended(self) -> None:
+        """Print the number of repeated messages."""
+        for text, times in self._times.items():
+            if times > 1:
+                self._write(f"{text} ... and {times - 1:,} more like it")
+        self._times.clear()
+
     def _report(self, text: str) -> None:
         self._log(text)
-        self._write(text)
+        self._times[text] += 1
+        if self._times[text] == 1:
+            self._write(text)
 
     def _write(self, text: str) -> None:
         """Print nothing."""
@@ -117,6 +131,7 @@ class PlainProgress(LoggedProgress):
 
     def ended(self) -> None:
         """Print the number of files and bytes that arrived."""
+        super().ended()
         files = f"{self._arrived_files:,} of {counted(self._files, 'file')}"
         self._write(f"{files}, {human(self._arrived)} here")
 
@@ -126,7 +141,7 @@ class PlainProgress(LoggedProgress):
 
 
 class TerminalProgress(LoggedProgress):
-    """A listener that draws a bar with files, bytes, rate and time left."""
+    """A listener that draws the phase, or a bar with files, bytes, rate and time left."""
 
     def __init__(self, err: TextIO, *, log: Callable[[str], None] = lambda _: None) -> None:
         """Draw on `err`, from `started` to `ended`."""
@@ -135,6 +150,13 @@ class TerminalProgress(LoggedProgress):
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._files = self._arrived_files = 0
+        self._rate = _Rate()
+
+    def phase(self, name: str) -> AbstractContextManager[object]:
+        """Return a context manager that draws a spinner."""
+        from rich.console import Console
+
+        return Console(file=self._err).status(name)
 
     def started(self, files: int, size: int) -> None:
         """Draw the bar."""
@@ -150,21 +172,20 @@ class TerminalProgress(LoggedProgress):
             progress.TimeRemainingColumn(),
             console=Console(file=self._err),
         )
-        self._task = self._bar.add_task(self._title(), total=size, rate="")
+        self._rate = _Rate()
+        self._task = self._bar.add_task(self._title(), total=size, rate=self._rate)
         self._bar.start()
 
     def progressed(self, size: int, files: int) -> None:
         """Move the bar."""
         self._arrived_files = files
         if self._bar and self._task is not None:
-            speed = self._bar.tasks[self._task].speed
-            # Not rich's own column, which counts in kB, while all other sizes are in KiB.
-            rate = f"{human(speed)}/s" if speed else ""
-            title = self._title()
-            self._bar.update(self._task, completed=size, rate=rate, description=title)
+            self._rate.update(self._bar.tasks[self._task].speed)
+            self._bar.update(self._task, completed=size, description=self._title())
 
     def ended(self) -> None:
         """Stop the bar, and leave it on the screen."""
+        super().ended()
         if self._bar:
             self._bar.stop()
         self._bar = None
@@ -175,6 +196,23 @@ class TerminalProgress(LoggedProgress):
     def _write(self, text: str) -> None:
         if self._bar:
             self._bar.console.print(text, markup=False, highlight=False)
+
+
+class _Rate:
+    """The rate of a transfer, or how long nothing arrived, as text that is always current."""
+
+    def __init__(self) -> None:
+        self.update(None)
+
+    def update(self, speed: float | None) -> None:
+        """Note that content arrived; `speed` in bytes a second."""
+        self._moment = time.monotonic()
+        # Not rich's own column, which counts in kB, while all other sizes are in KiB.
+        self._text = f"{human(speed)}/s" if speed else ""
+
+    def __str__(self) -> str:
+        silence = int(time.monotonic() - self._moment)
+        return self._text if silence < _SILENCE else f"nothing for {short_span(silence)}"
 
 
 class JsonProgress(LoggedProgress):

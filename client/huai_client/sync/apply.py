@@ -80,7 +80,8 @@ class PlanRunner:
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
             facts = FileFacts(prepared.volatile, staging.incoming.unfinished)
-            report = execute(plan, tree, staging.places, observer.step, withholding, facts)
+            with listener.phase("publishing"):
+                report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
                 staging.remove()

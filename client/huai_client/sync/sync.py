@@ -129,7 +129,8 @@ class Sync:
         """Fetch, plan and apply once; record the commit as applied if all went well."""
         record = self._record
         with self._destination.open(record.state) as tree:
-            prepared = self._prepare(tree)
+            with observer.listener.phase("reading metadata, planning"):
+                prepared = self._prepare(tree)
             approve(prepared)
             self._news = self._news or self._signatures.news(prepared.commit.id)
             self._signatures.keep(prepared.commit.id)

@@ -5,6 +5,7 @@ Calls come one at a time, from any thread, and must return soon.
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from huai_client.diff.files import sizes
@@ -14,6 +15,10 @@ from huai_schema.entries import File
 
 class Listener:
     """Receives the events of one `fetch`, from `started` to `ended`; this one ignores them."""
+
+    def phase(self, _name: str) -> AbstractContextManager[object]:
+        """Return a context manager for a part of the run before or after `fetch`."""
+        return nullcontext()
 
     def started(self, files: int, size: int) -> None:
         """Begin a transfer of `files` files of `size` bytes in all."""
@@ -64,8 +69,9 @@ class Tally:
         self._waits: set[str] = set()
 
     def started(self, files: int, size: int) -> None:
-        """Begin the transfer."""
+        """Begin the transfer, or the next one: only `received` is the sum of all."""
         with self._lock:
+            self._done = self._reported = _NOTHING
             self._listener.started(files, size)
 
     def in_flight(self, stream: int, size: int, files: int = 0) -> None:
@@ -80,10 +86,18 @@ class Tally:
             self.received += received
             self._in_flight.pop(stream, None)
 
-    def arrived(self, files: Sequence[File], size: int | None = None) -> None:
-        """Record verified files; `size`: their transferred bytes, if not all."""
+    def arrived(
+        self, files: Sequence[File], size: int | None = None, stream: int | None = None
+    ) -> None:
+        """Record verified files; `size`: their transferred bytes, if not all.
+
+        `stream`: the stream that still has them in flight, if its batch has not ended.
+        """
         with self._lock:
             transferred = sum(sizes(files)) if size is None else size
+            if stream is not None and (flying := self._in_flight.get(stream)):
+                rest = max(0, flying.size - transferred)
+                self._in_flight[stream] = flying._replace(size=rest)
             self._done = Amount(self._done.size + transferred, self._done.files + len(files))
             self._report_progress()
             self._listener.finished(files)

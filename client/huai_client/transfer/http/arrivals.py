@@ -42,9 +42,9 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         shared: Shared,
         url: ContentUrl,
         files: Sequence[File],
-        place: tuple[int, Folders, Mapping[RelPath, int]],
+        place: tuple[int, int, Folders, Mapping[RelPath, int]],
     ) -> None:
-        """`place`: the run, its folder, and the sizes of the partial files in it."""
+        """`place`: the stream, the run, its folder, and the sizes of the partial files in it."""
         self.verdicts: dict[RelPath, Arrival] = {}
         """The verdicts on requested files that did not arrive."""
         self.arrived_paths: set[RelPath] = set()
@@ -54,7 +54,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._shared = shared
         self._url = url
         self._files = iter(files)
-        self._run, self._folders, beginnings = place
+        self._stream, self._run, self._folders, beginnings = place
         self._beginnings = dict(beginnings)
         self._retries: deque[File] = deque()
         self._running: dict[Job, tuple[File, FileSink]] = {}
@@ -179,7 +179,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
     def _count_arrived(self, files: Sequence[File]) -> None:
         self.arrived_paths.update(file.path for file in files)
         self.size += sum(file.size for file in files)
-        self._shared.tally.arrived(files)
+        self._shared.tally.arrived(files, stream=self._stream)
 
     def _judge_other(self, file: File, modified: int | None) -> None:
         """Judge a complete file that does not match the metadata."""

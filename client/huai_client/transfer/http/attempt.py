@@ -40,7 +40,7 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     processes, incoming = shared.processes, shared.staging.incoming
     run, beginnings = incoming.resume(batch.open)
     with incoming.opened(run) as top, Folders(top) as folders:
-        arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
+        arrivals = Arrivals(shared, url, batch.open, (stream, run, folders, beginnings))
         with arrivals, shared.admission.admit(url, processes.pause) as grant:
             processes.check_time()
             task = url, sum(sizes(batch.open)) - sum(beginnings.values())

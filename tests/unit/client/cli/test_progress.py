@@ -42,7 +42,8 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
     for size in (100, 200, 1000):
         clock.now += 20
         listener.progressed(size, size // 1000)
-    listener.retried("it broke")
+    for _ in range(6):
+        listener.retried("it broke")
     listener.waiting("it is full")
     listener.finished([ODD])
     listener.refused(ODD, Arrival.MISSING)
@@ -81,7 +82,7 @@ def test_a_log_file_hears_of_troubles_only(tmp_path: Path) -> None:
     listener = choose_listener(console, out=err, err=io.StringIO())
     _whole_transfer(listener, _Clock())
     noted = [line.partition("] ")[2] for line in log.read_text().splitlines()]
-    assert noted == ["m: trying again: it broke", "m: waiting: it is full"]
+    assert noted == 6 * ["m: trying again: it broke"] + ["m: waiting: it is full"]
     kinds = [json.loads(line)["type"] for line in err.getvalue().splitlines()]
     assert [kinds[0], kinds[-1]] == ["transfer-started", "transfer-ended"]
     assert {"transfer-retried", "transfer-waiting", "file-arrived", "file-missing"} <= {*kinds}
@@ -95,6 +96,7 @@ def test_a_log_gets_a_line_every_30_seconds() -> None:
         "0/2 files, 200 B of 1.5 KiB, 5 B/s, 260 s left",
         "trying again: it broke",
         "waiting: it is full",
+        "trying again: it broke ... and 5 more like it",
         "1 of 2 files, 1000 B here",
     ]
 
@@ -109,7 +111,7 @@ def test_json_lines_are_versioned_and_lose_no_byte_of_a_path() -> None:
         {"type": "transfer-started", "files": 2, "bytes": 1500},
         {"type": "transfer-progress", "bytes": 100},
         {"type": "transfer-progress", "bytes": 1000},
-        {"type": "transfer-retried", "reason": "it broke"},
+        *[{"type": "transfer-retried", "reason": "it broke"}] * 6,
         {"type": "transfer-waiting", "reason": "it is full"},
         {"type": "file-arrived", "path": path, "bytes": 500},
         {"type": "file-missing", "path": path, "bytes": 500},
@@ -124,7 +126,8 @@ def test_a_terminal_shows_files_bytes_and_what_went_wrong() -> None:
     assert "1/2 files" in text
     assert "1.0/1.5 KiB" in text
     assert "odd" not in text  # the end of the run names it, once
-    assert "trying again: it broke" in text
+    assert text.count("trying again: it broke") == 2
+    assert "it broke ... and 5 more like it" in text
 
 
 def test_silence_is_silent() -> None:

@@ -21,3 +21,16 @@ def test_files_are_counted_as_they_arrive_and_once() -> None:
     tally.arrived(FILES[2:])
     assert listener.sizes == [150, 270, 320, 410]
     assert listener.files == [1, 2, 3, 4]
+
+
+def test_a_verified_file_of_a_running_batch_is_counted_once() -> None:
+    listener = Recorder()
+    tally = Tally(listener)
+    tally.in_flight(0, 250)
+    tally.arrived(FILES[:2], stream=0)
+    tally.in_flight(0, 60)
+    tally.completed(0, 260)
+    assert listener.sizes == [250, 250, 260]
+    tally.started(1, 100)  # the next large file
+    tally.in_flight(0, 30)
+    assert listener.sizes[3:] == [30]
