@@ -1,4 +1,4 @@
-"""A table on a terminal that is redrawn every two seconds, until the user ends it.
+"""A table on a terminal: printed once, or redrawn every two seconds until the user ends it.
 
 Knows no module and no state: the caller supplies the rows.  Rule: however it ends, the terminal is
 restored.
@@ -26,6 +26,8 @@ _QUIT = b"qQ\x04"
 """The keys that end the view: q and Ctrl-D."""
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 """Switches to the alternate screen, hides the cursor and cuts long lines."""
+_LEAST = 20
+"""The width that the first column keeps, if need be at the cost of the last columns."""
 _LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _TOP, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[m"
@@ -41,10 +43,33 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A header with rows."""
+    """A header with rows; the first column is the state, the second one the module."""
 
     header: Sequence[str]
     rows: Sequence[Row]
+
+    def lines(self, width: int, most: int = sys.maxsize) -> Iterator[str]:
+        """Yield the lines for a terminal of `width` characters, at most `most` of them.
+
+        The state is cut to make room, and the last columns are left out.
+        """
+        every = [self.header, *(row.cells for row in self.rows)]
+        widths = [max(map(len, column)) + 2 for column in zip(*every, strict=True)]
+        while len(widths) > 2 and min(widths[0], _LEAST) + sum(widths[1:]) - 2 > width:
+            widths.pop()
+        widths[0] = min(widths[0], max(_LEAST, width - sum(widths[1:]) + 2))
+
+        def line(cells: Sequence[str]) -> str:
+            state = cells[0] if len(cells[0]) < widths[0] - 1 else cells[0][: widths[0] - 5] + "..."
+            return "".join(map(str.ljust, (state, *cells[1:]), widths)).rstrip()
+
+        yield line(self.header)
+        fit = len(self.rows) if len(self.rows) < most else max(0, most - 2)
+        for row in self.rows[:fit]:
+            text = line(row.cells)
+            yield f"{_BOLD}{text}{_PLAIN}" if row.needs_attention else text
+        if fit < len(self.rows):
+            yield f"and {len(self.rows) - fit:,} more"
 
 
 def ago(moment: float) -> str:
@@ -64,7 +89,7 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
         while True:
             size = shutil.get_terminal_size()
             lines = [f"{title}  {time.strftime('%H:%M:%S')}  (q quits)", ""]
-            lines += _lines(table, size.lines - len(lines))
+            lines += _lines(table, size.columns, size.lines - len(lines))
             sys.stdout.write(_TOP + "\r\n".join(line + _REST_OF_LINE for line in lines))
             sys.stdout.write(_REST_OF_SCREEN)
             sys.stdout.flush()
@@ -72,25 +97,19 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
                 return
 
 
-def _lines(table: Callable[[], Table], room: int) -> Iterator[str]:
+def print_on_terminal(table: Callable[[], Table]) -> bool:
+    """Print the result of `table` if standard output is a terminal; return True if it is."""
+    if not sys.stdout.isatty():
+        return False
+    sys.stdout.writelines(f"{line}\n" for line in table().lines(shutil.get_terminal_size().columns))
+    return True
+
+
+def _lines(table: Callable[[], Table], width: int, room: int) -> Sequence[str]:
     try:
-        current = table()
+        return [*table().lines(width, room)]
     except HuaiError as error:
-        yield f"{_BOLD}{error.message}{_PLAIN}"
-        yield error.hint
-        return
-    every = [current.header, *(row.cells for row in current.rows)]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-
-    yield line(current.header)
-    fit = len(current.rows) if len(current.rows) < room else max(0, room - 2)
-    for row in current.rows[:fit]:
-        yield f"{_BOLD}{line(row.cells)}{_PLAIN}" if row.needs_attention else line(row.cells)
-    if fit < len(current.rows):
-        yield f"and {len(current.rows) - fit:,} more"
+        return [f"{_BOLD}{error.message}{_PLAIN}", error.hint]
 
 
 def _is_over() -> bool:

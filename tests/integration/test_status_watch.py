@@ -1,4 +1,4 @@
-"""`status --watch` on a real terminal: what it shows, how it ends, what it leaves behind."""
+"""`status` on a real terminal: what it shows, how it ends, what it leaves behind."""
 
 import os
 import pty
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from huai_client.config import load as config
+from huai_program.live_view import Row, Table
 from tests.support.prepared import CLIENT, SERVER, Program, Started
 from tests.support.processes import until
 from tests.support.upstream import ENVIRONMENT, Downstream, Site, Upstream
@@ -80,9 +81,9 @@ def down(place: Site, up: Upstream) -> Downstream:
 
 def test_it_follows_a_sync_and_ends_at_q(down: Downstream) -> None:
     with terminal(CLIENT, "--root", str(down.root), "status", "--watch") as screen:
-        assert re.search(r"MODULE +STATE +SERIAL", screen.until("never synced"))
+        assert re.search(r"STATE +MODULE +SERIAL", screen.until("never synced"))
         assert down.sync().code == 0
-        assert re.search(rf"{down.name} +in step as of \d+s ago +1 .* 5 B", screen.until("5 B"))
+        assert re.search(rf"in step as of \d+s ago +{down.name} +1 .* 5 B", screen.until("5 B"))
         os.write(screen.keys, b"xq")
         assert screen.ended() == 0
 
@@ -109,6 +110,35 @@ def test_a_signal_and_a_terminal_that_goes_away_end_it(up: Upstream) -> None:
         screen.until(up.name)
         os.write(screen.keys, b"\x04")
         assert screen.ended() == 0
+
+
+def test_without_watch_the_table_is_printed_once(up: Upstream, down: Downstream) -> None:
+    down.configure(url="http://127.0.0.1:1")
+    assert down.sync().code != 0
+    for program, root, state in ((CLIENT, down.root, "last run failed"), (SERVER, up.root, "comm")):
+        with terminal(program, "--root", str(root), "status") as screen:
+            assert screen.process.wait(SECONDS) == 0
+            lines = screen.until("SERIAL").splitlines()
+            assert re.match("STATE +MODULE +SERIAL", lines[0])
+            assert state in lines[1]
+            details = f"{down.name}: {down.dest}: never synced"
+            assert (details in "".join(lines)) == (program is CLIENT)
+
+
+def test_a_narrow_terminal_keeps_the_state() -> None:
+    rows = [
+        Row(("last run failed (10: no route)", "debian", "5 B"), needs_attention=True),
+        Row(("ok", "a", "-")),
+    ]
+    table = Table(("STATE", "MODULE", "SIZE"), rows)
+    assert [*table.lines(40)] == [
+        "STATE                       MODULE  SIZE",
+        "\x1b[1mlast run failed (10: no...  debian  5 B\x1b[m",
+        "ok                          a       -",
+    ]
+    cut = [*table.lines(28)]
+    assert cut[1:] == ["\x1b[1mlast run failed (...  debian\x1b[m", "ok                    a"]
+    assert [*table.lines(99, most=2)][1:] == ["and 2 more"]
 
 
 def test_a_wrong_configuration_is_shown_until_it_is_right(down: Downstream) -> None:

@@ -182,7 +182,7 @@ def _moment(seconds: float) -> str:
 
 
 _ENGLISH = Words(ENGLISH, {})
-_HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
+_HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
 """The columns, the most important first, because a narrow terminal cuts off the last."""
 
 
@@ -206,8 +206,8 @@ def _row(root: Path, name: str, module: Module) -> Row:
             state = f"{work} (process {process}); {state}"
     moments = ("commit", "last_run")
     cells = (
-        name,
         state,
+        name,
         f"{values['serial']:,.0f}" if values["serial"] else "-",
         *(ago(values[f"{each}_timestamp_seconds"]) for each in moments),
         human(values["bytes"]) if values["serial"] else "-",

@@ -1,4 +1,4 @@
-"""The table of modules of `huai-server status --watch`."""
+"""The table of modules that `huai-server status` prints on a terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from huai_server.store.module_state import ModuleState, module_state
 from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched
 
-_HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
+_HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
 """The columns, the most important first: a narrow terminal cuts off the last."""
 
 
@@ -31,11 +31,11 @@ def _row(root: Path, name: str) -> Row:
     words = _words(state, read_watched(places), damaged)
     attention = bool(state.problem or damaged or state.pending)
     if state.head is None:
-        return Row((name, words, "-", "-", "-", "-", "-"), attention)
+        return Row((words, name, "-", "-", "-", "-", "-"), attention)
     totals, counts = state.head.info.totals, state.head.info.counts
     cells = (
-        name,
         words,
+        name,
         f"{state.head.info.serial:,}",
         ago(state.head.time),
         f"{totals.entries:,}",
@@ -56,4 +56,4 @@ def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
         states.append(f"watched, behind for {ago(since)}" if since else "watched, in step")
     if state.head is None and not state.problem:
         states.append("no commit yet")
-    return ", ".join(states)
+    return ", ".join(states) or "committed"

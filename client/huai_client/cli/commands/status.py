@@ -11,6 +11,7 @@ from huai_client.cli.options import modules_argument
 from huai_client.cli.status_files import write_status_files
 from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
+from huai_client.inspect.status_page import status_table
 from huai_client.metadata.http import MetadataUrl
 from huai_client.run.ages import dated_ahead, out_of_date
 from huai_client.state import delayed_record, handovers
@@ -23,6 +24,7 @@ from huai_client.verify.summary import VerifySummary, VerifyTimes, read_account
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import counted, moment
+from huai_program.live_view import print_on_terminal, show_live
 from huai_program.locking import holder
 from huai_program.output import end_with_reader
 from huai_schema.errors import ExitCode
@@ -65,6 +67,7 @@ def command(
 ) -> int:
     """Show the state of the modules NAME, or of all, and which upstreams fail.
 
+    On a terminal it is a table, with the details of the modules NAME, or of those with a problem.
     Ends with exit code 54 if a module's commit is older than its max_age or its signature expired,
     and with 40 if client.toml has no module. Failed runs are reported, and do not change the exit
     code.
@@ -81,15 +84,23 @@ def command(
     if watch:
         if parts or as_json:
             raise click.UsageError("--watch goes with neither --parts nor --json")
-        return _watch(root, names)
+        show_live(f"huai-client: {root}", partial(status_table, root, names))
+        return ExitCode.OK
     chosen = names or tuple(sorted(config.modules))
-    code = _show_modules(root, config, chosen, parts=parts, as_json=as_json)
+    brief = not as_json and print_on_terminal(partial(status_table, root, chosen)) and not names
+    code = _show_modules(root, config, chosen, parts=parts, as_json=as_json, brief=brief)
     _show_failing(root, as_json=as_json)
     return code
 
 
 def _show_modules(
-    root: Path, config: ClientConfig, names: tuple[str, ...], *, parts: bool, as_json: bool
+    root: Path,
+    config: ClientConfig,
+    names: tuple[str, ...],
+    *,
+    parts: bool,
+    as_json: bool,
+    brief: bool,
 ) -> ExitCode:
     code = ExitCode.OK
     for name in names:
@@ -98,7 +109,7 @@ def _show_modules(
             code = ExitCode.STALE
         if as_json:
             print_json("module", **status.values())
-        else:
+        elif status.has_problem or not brief:
             click.echo(f"{name}: {status.module.dest}: {', '.join(status.remarks())}")
         for top in status.tops if parts else ():
             if as_json:
@@ -118,14 +129,6 @@ def _show_failing(root: Path, *, as_json: bool) -> None:
                 f"upstream {failing.service}: fails since {since}, tried last until {until}: "
                 f"{failing.reason}"
             )
-
-
-def _watch(root: Path, names: tuple[str, ...]) -> int:
-    from huai_client.inspect.status_page import status_table
-    from huai_program.live_view import show_live
-
-    show_live(f"huai-client: {root}", partial(status_table, root, names))
-    return ExitCode.OK
 
 
 class _ModuleStatus:
@@ -183,6 +186,13 @@ class _ModuleStatus:
             "before": state.before or None,
             "trash_since": state.trash or None,
         }
+
+    @property
+    def has_problem(self) -> bool:
+        """True if a remark is about a problem, or something that a person has to end."""
+        problems = self.stale, self._ahead, self._state.held, self._half_changed, self._handovers
+        is_damaged = self._verified is not None and self._verified.damaged > 0
+        return is_damaged or not (self.last is None or self.last.succeeded) or any(problems)
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks for people, the most important first."""

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from huai_program.live_view import print_on_terminal, show_live
 from huai_program.locking import holder
 from huai_schema.errors import ExitCode, worst_exit_code
 from huai_server.cli.console import Console
+from huai_server.cli.live_status import status_table
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.status_report import (
     content_state,
@@ -39,17 +41,22 @@ from huai_server.watch.record import read_watched
 def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -> int:
     """Show what is committed of the modules NAME, or of all.
 
+    On a terminal it is a table, with the details of the modules NAME, or of those with a problem.
     A module that cannot be read is shown as such, next to the others, and decides the exit code.
     """
     if watch:
         if console.as_json:
             raise click.UsageError("--watch does not go with --json")
-        return _watch(root, names)
+        show_live(f"huai-server: {root}", partial(status_table, root, names))
+        return ExitCode.OK
     config = load(root)
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
     if not modules:
         console.result(f"no module yet; next: huai-server add NAME PATH (state root {root})")
     codes = []
+    table = partial(status_table, root, tuple(modules))
+    shows_table = bool(modules) and not (console.as_json or console.quiet)
+    brief = shows_table and print_on_terminal(table) and not names
     mark = unconfined_file(Path(config.fallback.folder))
     if holder(mark):  # the mark remains after a killed service
         with suppress(OSError):
@@ -69,14 +76,9 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
             **watched_values(watched),
             **relay_values(relay),
         )
+        problems = state.problem, state.pending, content.scrub.damage, relay and relay.problem
+        if brief and not any(problems):
+            continue
         line = status_line(name, module, state) + content_text(content)
         console.result(line + watched_text(watched) + relay_text(relay, state))
     return worst_exit_code(codes)
-
-
-def _watch(root: Path, names: tuple[str, ...]) -> int:
-    from huai_program.live_view import show_live
-    from huai_server.cli.live_status import status_table
-
-    show_live(f"huai-server: {root}", partial(status_table, root, names))
-    return ExitCode.OK
