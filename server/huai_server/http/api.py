@@ -59,11 +59,13 @@ def _read_head(repository: Repository, _: object) -> tuple[str | None, Head | No
     return (head.commit if head else None), head
 
 
-class _Model(BaseModel):
+class Model(BaseModel):
+    """A response, or a part of one."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TotalsModel(_Model):
+class TotalsModel(Model):
     """The totals of one snapshot."""
 
     files: int
@@ -73,7 +75,7 @@ class TotalsModel(_Model):
     entries: int
 
 
-class ModuleModel(_Model):
+class ModuleModel(Model):
     """A module.  Everything about its commit is null before the first one."""
 
     name: str
@@ -89,13 +91,13 @@ class ModuleModel(_Model):
     problem: str | None = Field(default=None, description="why the commit cannot be read")
 
 
-class ModulesModel(_Model):
+class ModulesModel(Model):
     """All modules, by name."""
 
     modules: list[ModuleModel]
 
 
-class ErrorModel(_Model):
+class ErrorModel(Model):
     """The reason why a request was not served."""
 
     error: str

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
@@ -19,17 +19,17 @@ from huai_schema.entries import Entry, entry_values
 from huai_schema.paths import RelPath, exact
 from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
-from huai_server.http.api import ErrorModel
+from huai_server.http.api import ErrorModel, Model
 from huai_server.http.asgi.conditions import respond
-from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import SEARCHED_BYTES, Browser
-from huai_server.http.pages.history import KEPT, newest_commits
+from huai_server.http.pages.history import commits_below
 from huai_server.http.pages.reading import (
     ROWS,
     differences,
     kind_of,
+    open_both,
     open_commit,
-    read_directory,
+    read_place,
     search,
 )
 from huai_server.store.repository import Head
@@ -39,11 +39,7 @@ _NEXT = "`start` of the next part; null for the last one"
 _COMMIT = "a serial, the beginning of an id, or `latest`"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CommitModel(_Model):
+class CommitModel(Model):
     """A commit, with what it changed."""
 
     serial: int
@@ -57,14 +53,14 @@ class CommitModel(_Model):
     moved: int
 
 
-class CommitsModel(_Model):
+class CommitsModel(Model):
     """Commits of a module, newest first."""
 
     commits: list[CommitModel]
     before: int | None = Field(description="`before` of the next part; null for the last one")
 
 
-class EntryModel(_Model):
+class EntryModel(Model):
     """A file, directory or symlink; fields that its type does not have are missing."""
 
     path: str
@@ -79,7 +75,7 @@ class EntryModel(_Model):
     target: str = Field(default="", description="of a symlink")
 
 
-class EntriesModel(_Model):
+class EntriesModel(Model):
     """A part of a directory, a search, or one entry."""
 
     serial: int
@@ -88,7 +84,7 @@ class EntriesModel(_Model):
     complete: bool = Field(description="false if a search ended at its limit")
 
 
-class DifferenceModel(_Model):
+class DifferenceModel(Model):
     """A path that differs between two commits."""
 
     change: str = Field(description="added, removed, changed, moved; touched: a directory's time")
@@ -99,7 +95,7 @@ class DifferenceModel(_Model):
     new: dict[str, Any] | None
 
 
-class DifferencesModel(_Model):
+class DifferencesModel(Model):
     """A part of the differences between two commits."""
 
     old: int = Field(description="a serial")
@@ -131,13 +127,7 @@ def router(access: Access, browser: Browser) -> APIRouter:
         below = parse_number(before)
 
         def read(repository: Path) -> dict[str, Any]:
-            older_heads = [
-                head
-                for head in newest_commits(repository, KEPT)
-                if not below or head.info.serial < below
-            ]
-            heads = older_heads[:ROWS]
-            older = heads[-1].info.serial if len(older_heads) > ROWS else None
+            heads, older = commits_below(repository, below, ROWS)
             return {"commits": [*map(_commit_values, heads)], "before": older}
 
         return await answer(request, name, read)
@@ -163,16 +153,13 @@ def router(access: Access, browser: Browser) -> APIRouter:
         name: str, commits: str, request: Request, start: str = "", kind: str = "all"
     ) -> Response:
         """The differences between the commits `OLD..NEW`, of one kind or of all."""
-        before, dots, after = commits.partition("..")
-        if not dots:
-            raise HttpError(404, "there is nothing at this address")
 
         def read(repository: Path) -> dict[str, Any]:
-            old, new = open_commit(repository, before), open_commit(repository, after)
-            part = differences(old, new, parse_number(start), kind)
+            comparison = open_both(repository, commits)
+            part = differences(comparison, parse_number(start), kind)
             return {
-                "old": old.head.info.serial,
-                "new": new.head.info.serial,
+                "old": comparison.old.head.info.serial,
+                "new": comparison.new.head.info.serial,
                 "differences": [*map(_difference_values, part.rows)],
                 "next": part.later,
             }
@@ -189,14 +176,8 @@ def _tree(
     following, complete = None, True
     if needle:
         entries, complete = search(opened, path, needle)
-    elif path and (leaf := opened.snapshot.leaf(path)):
-        entries = [leaf]
     else:
-        part = read_directory(opened, path, start)
-        if part is None:
-            raise HttpError(404, "the commit names no such path")
-        entries = [*part.directories, *part.leaves]
-        following = start + ROWS if start + ROWS < part.total else None
+        entries, following = read_place(opened, path, start)[:2]
     return {
         "serial": opened.head.info.serial,
         "entries": [*map(_entry_values, entries)],

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from huai_server.export.tunasync import job, shown_size
+from huai_server.http.api import Model
 from huai_server.mirrors.record import Probe
 from huai_server.mirrors.states import MirrorState
 
@@ -19,11 +20,7 @@ _VERSION = 1.4
 _SECONDS = "seconds since the epoch"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LagModel(_Model):
+class LagModel(Model):
     """Seconds for which a newer commit has existed, now and as percentiles over 30 days."""
 
     now: int
@@ -32,7 +29,7 @@ class LagModel(_Model):
     p99: int
 
 
-class ProbeModel(_Model):
+class ProbeModel(Model):
     """The result of the last probe of a mirror."""
 
     time: int = Field(description=f"when it was, {_SECONDS}")
@@ -46,7 +43,7 @@ class ProbeModel(_Model):
     reason: str | None
 
 
-class MirrorModel(_Model):
+class MirrorModel(Model):
     """The part of one module that a mirror holds."""
 
     mirror: str = Field(description="its name in allowed_downstreams")
@@ -61,7 +58,7 @@ class MirrorModel(_Model):
     urls: list[str]
 
 
-class ModuleMirrorsModel(_Model):
+class ModuleMirrorsModel(Model):
     """The mirrors of one module, the freshest first."""
 
     module: str
@@ -69,7 +66,7 @@ class ModuleMirrorsModel(_Model):
     mirrors: list[MirrorModel]
 
 
-class AllMirrorsModel(_Model):
+class AllMirrorsModel(Model):
     """The mirrors of all modules, by name."""
 
     modules: list[ModuleMirrorsModel]

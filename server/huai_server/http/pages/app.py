@@ -98,7 +98,8 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
         page, repository = _open(access, request, name)
         location = Location(name, commit, requested_path(raw, _ABOVE))
         urls = now.registry.served().content_urls.get(name, ())
-        view = View(parse_number(start), q, history=bool(history), content_urls=urls)
+        past = await now.recent.get(repository) if history else None
+        view = View(parse_number(start), q, past=past, content_urls=urls)
         return await browser.tree_page(page, repository, location, view)
 
     @routes.get("/modules/{name}/diff/{commits}")

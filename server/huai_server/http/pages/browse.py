@@ -15,7 +15,6 @@ from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, ancestors, parent
-from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.pages.reading import (
     KINDS,
@@ -23,14 +22,15 @@ from huai_server.http.pages.reading import (
     Opened,
     differences,
     kind_of,
-    neighbours,
+    open_both,
     open_commit,
-    read_directory,
+    read_place,
     search,
     versions,
 )
 from huai_server.http.pages.recipes import download_urls
 from huai_server.http.pages.rendering import Page
+from huai_server.store.repository import Head
 
 if TYPE_CHECKING:
     from huai_schema.entries import Entry
@@ -70,17 +70,14 @@ class Browser:
         self, page: Page, repository: Path, name: str, commits: str, view: "View"
     ) -> Response:
         """Return the page of the differences between the commits `OLD..NEW`."""
-        before, dots, after = commits.partition("..")
-        if not dots:
-            raise HttpError(404, "there is nothing at this address")
 
         def read() -> dict[str, object]:
-            old, new = open_commit(repository, before), open_commit(repository, after)
-            part = differences(old, new, view.start, view.kind)
+            comparison = open_both(repository, commits)
+            part = differences(comparison, view.start, view.kind)
             return {
-                "old": old.head,
-                "new": new.head,
-                "around": neighbours(repository, old.head, new.head),
+                "old": comparison.old.head,
+                "new": comparison.new.head,
+                "around": (comparison.before, comparison.after),
                 "rows": [_row(row) for row in part.rows],
                 "touched": part.touched,
                 "later": part.later,
@@ -116,8 +113,8 @@ class View(NamedTuple):
     """The text to search for; empty for no search."""
     kind: str = "all"
     """One of `KINDS`."""
-    history: bool = False
-    """True to read the versions of a file too."""
+    past: Sequence[Head] | None = None
+    """The commits of which a file's versions are read; None for no versions."""
     content_urls: Sequence[str] = ()
     """The URLs of the module's content that replace those of its commits."""
 
@@ -125,18 +122,14 @@ class View(NamedTuple):
 def _directory_or_file(
     repository: Path, opened: Opened, location: Location, view: View
 ) -> dict[str, object]:
-    """Return a leaf, or a part of a directory, as the template needs it; status 404."""
-    path, start = location.path, view.start
-    entry = opened.snapshot.leaf(path) if path else None
-    if entry is not None:
-        urls = view.content_urls or opened.descriptor.content_urls
-        past = versions(repository, path) if view.history else None
-        return {"entry": entry, "urls": download_urls(urls, path), "versions": past}
-    directory = read_directory(opened, path, start)
-    if directory is None:
-        raise HttpError(404, "the commit names no such path")
-    later = start + ROWS if start + ROWS < directory.total else None
-    return {"directory": directory, "start": start, "later": later, "rows": ROWS}
+    """Return a leaf, or a part of a directory, as the template needs it."""
+    path = location.path
+    place = read_place(opened, path, view.start)
+    if place.total is not None:
+        return {"directory": place, "start": view.start, "rows": ROWS}
+    urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
+    past = None if view.past is None else versions(repository, path, view.past)
+    return {"entry": place.entries[0], "urls": urls, "versions": past}
 
 
 def _row(difference: Difference) -> dict[str, object]:

@@ -3,7 +3,7 @@
 Reads in threads.  Rule: memory is bounded, however many commits a module keeps.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +84,16 @@ def read_days(repository: Repository, former: Days | None) -> tuple[str | None, 
         tallies[day] = tallies[day].plus(added) if day in tallies else added
     newest = new[0].commit if new else former.newest if former else ""
     return newest or None, Days(newest, tallies)
+
+
+def commits_below(repository: Path, serial: int, most: int) -> tuple[Sequence[Head], int | None]:
+    """Return at most so many commits below a serial, newest first; 0 for the newest ones.
+
+    The second value is the serial below which the next part is; None for the last part.
+    """
+    kept_commits = newest_commits(repository, KEPT)
+    below = [head for head in kept_commits if not serial or head.info.serial < serial]
+    return below[:most], below[most - 1].info.serial if len(below) > most else None
 
 
 def newest_commits(repository: Path, most: int) -> tuple[Head, ...]:

@@ -6,7 +6,7 @@ work pauses, because a working thread blocks the event loop.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
@@ -18,11 +18,11 @@ from huai_schema.codec.lines import decode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Entry, File, Symlink
 from huai_schema.layout.snapshot import Snapshot, leaves_from
 from huai_schema.paths import RelPath, basename, join, parent
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.pages.history import KEPT, RECENT, newest_commits
+from huai_server.http.pages.history import KEPT, newest_commits
 from huai_server.store.repository import Head, Repository
 
 ROWS = 200
@@ -48,12 +48,23 @@ class Opened(NamedTuple):
     descriptor: Descriptor
 
 
-class DirectoryPage(NamedTuple):
-    """A part of a directory: subdirectories first, then files and symlinks, both by name."""
+class Comparison(NamedTuple):
+    """Two commits, and the ids of the commits around them; None at the end."""
 
-    directories: list[Directory]
-    leaves: list[File | Symlink]
-    total: int
+    old: Opened
+    new: Opened
+    before: str | None
+    after: str | None
+
+
+class Place(NamedTuple):
+    """A leaf, or a part of a directory: subdirectories first, then files and symlinks, by name."""
+
+    entries: list[Entry]
+    later: int | None = None
+    """The place where the next part of the directory begins; None for the last part."""
+    total: int | None = None
+    """The number of names in the directory; None for a leaf."""
 
 
 class Hits(NamedTuple):
@@ -76,22 +87,43 @@ class Differences(NamedTuple):
 def open_commit(repository: Path, name: str) -> Opened:
     """Open the commit `latest`, or that with a serial or the beginning of an id; 404 for none."""
     commits = newest_commits(repository, 1 if name == LATEST else KEPT)
-    head = next((each for each in commits if name == LATEST or _is_named(each, name)), None)
-    if head is None:
-        raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
+    return _open(repository, commits[_index(commits, name)])
+
+
+def open_both(repository: Path, names: str) -> Comparison:
+    """Open the commits `OLD..NEW`, each named as for `open_commit`."""
+    old_name, dots, new_name = names.partition("..")
+    if not dots:
+        raise HttpError(404, "there is nothing at this address")
+    commits = newest_commits(repository, KEPT)
+    old, new = _index(commits, old_name), _index(commits, new_name)
+    return Comparison(
+        _open(repository, commits[old]),
+        _open(repository, commits[new]),
+        commits[old + 1].commit if old + 1 < len(commits) else None,
+        commits[new - 1].commit if new else None,
+    )
+
+
+def _open(repository: Path, head: Head) -> Opened:
     descriptor, past = Repository(repository).snapshot(head)
     snapshot = Snapshot(past.reader, past.tree, head.info.totals.entries)
     return Opened(head, snapshot, descriptor)
 
 
-def _is_named(head: Head, name: str) -> bool:
-    is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
-    return str(head.info.serial) == name or is_id
+def _index(commits: Sequence[Head], name: str) -> int:
+    for place, head in enumerate(commits):
+        is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
+        if is_id or name in {LATEST, str(head.info.serial)}:
+            return place
+    raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
 
 
-def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage | None:
-    """Read `ROWS` names of a directory from the `start`-th on; None if it is not a directory."""
+def read_place(opened: Opened, path: RelPath, start: int) -> Place:
+    """Read a leaf, or `ROWS` names of a directory from the `start`-th on; 404 for neither."""
     snapshot = opened.snapshot
+    if path and (leaf := snapshot.leaf(path)):
+        return Place([leaf])
     tree = snapshot.own_tree(path)
     if tree is None:
         steps: Iterator[Listing | tuple[RelPath, bytes]] = snapshot.subtree(path)
@@ -99,16 +131,15 @@ def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage |
         steps = snapshot.level(path, tree)
     own = next(steps, None)
     if not isinstance(own, Listing):
-        return None
+        raise HttpError(404, "the commit names no such path")
     below = (RelPath(step[0]) for step in steps)
     directories = [each for each in below if parent(each) == path]
-    count = own.leaves.count(b"\n")
+    total = len(directories) + own.leaves.count(b"\n")
     read_directories = [snapshot.directory(each) for each in directories[start : start + ROWS]]
     first = max(0, start - len(directories))
     leaves = [*islice(leaves_from(own, first), ROWS - len(read_directories))]
-    return DirectoryPage(
-        [each for each in read_directories if each], leaves, len(directories) + count
-    )
+    later = start + ROWS if start + ROWS < total else None
+    return Place([*filter(None, read_directories), *leaves], later, total)
 
 
 def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
@@ -185,7 +216,7 @@ def kind_of(difference: Difference) -> str:
     return "touched" if is_touched_directory(difference.old, difference.new) else "changed"
 
 
-def differences(old: Opened, new: Opened, start: int, kind: str = "all") -> Differences:
+def differences(comparison: Comparison, start: int, kind: str = "all") -> Differences:
     """Read at most `ROWS` differences of a kind of `KINDS` between two commits.
 
     `start` counts differences of every kind, touched directories too.  A part with fewer rows is
@@ -195,7 +226,7 @@ def differences(old: Opened, new: Opened, start: int, kind: str = "all") -> Diff
         raise HttpError(404, "too many differences for a page", hint="see them with git")
     rows: list[Difference] = []
     touched = 0
-    steps = with_pauses(diff(old.snapshot, new.snapshot))
+    steps = with_pauses(diff(comparison.old.snapshot, comparison.new.snapshot))
     for place, step in enumerate(islice(steps, start, None), start):
         is_row = (own := kind_of(step)) != "touched" and kind in {"all", own}
         if (len(rows) == ROWS and is_row) or place - start == _FURTHEST:
@@ -215,12 +246,12 @@ class Version(NamedTuple):
     """None: there was no file or symlink at the path."""
 
 
-def versions(repository: Path, path: RelPath) -> list[Version]:
-    """Return the versions of a path in the `RECENT` newest commits, newest first."""
+def versions(repository: Path, path: RelPath, commits: Iterable[Head]) -> list[Version]:
+    """Return the versions of a path in these commits; both are newest first."""
     opened = Repository(repository)
     result: list[Version] = []
     end = time.monotonic() + _SEARCH_SECONDS
-    for head in with_pauses(newest_commits(repository, RECENT)):
+    for head in with_pauses(commits):
         entry = opened.snapshot(head)[1].leaf(path)
         if result and result[-1].entry == entry:
             result[-1] = Version(head, entry)
@@ -229,10 +260,3 @@ def versions(repository: Path, path: RelPath) -> list[Version]:
         if time.monotonic() > end:
             break
     return result
-
-
-def neighbours(repository: Path, old: Head, new: Head) -> tuple[str | None, str | None]:
-    """Return the ids of the commits before `old` and after `new`; None at the end."""
-    ids = [each.commit for each in newest_commits(repository, KEPT)]
-    before, after = ids.index(old.commit) + 1, ids.index(new.commit) - 1
-    return ids[before] if before < len(ids) else None, ids[after] if after >= 0 else None

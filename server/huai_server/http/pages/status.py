@@ -23,11 +23,10 @@ from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages import charts
 from huai_server.http.pages.history import (
     DAY_SECONDS,
-    KEPT,
     RECENT,
     Days,
     Tally,
-    newest_commits,
+    commits_below,
     tally_periods,
 )
 from huai_server.http.pages.recipes import recipes
@@ -48,8 +47,6 @@ class ModuleRow(NamedTuple):
     state: State
     commits: tuple[Head, ...] = ()
     """The newest commits, newest first."""
-    week: charts.Churn | None = None
-    """The changes of each of the last seven days that `commits` cover."""
     due: Due | None = None
     damaged: int = 0
     """Files that the last scrub found damaged."""
@@ -107,6 +104,7 @@ async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, no
     ]
     values = {
         "modules": sorted(matches, key=_ORDERS.get(choice.order, lambda _: 0)),
+        "week_of": lambda module: _week(module.commits, page.now),
         "choice": choice,
         "all": len(rows),
         "states": [(state, WORDS[state], states[state]) for state in State if states[state]],
@@ -152,10 +150,8 @@ async def module_page(
         }
         values |= await _charts(page, repository, row.commits, period, now)
         if before or len(row.commits) == RECENT:
-            kept_commits = await asyncio.to_thread(newest_commits, repository, KEPT)
-            rows = [each for each in kept_commits if not before or each.info.serial < before]
-            values["module"] = row._replace(commits=tuple(rows[:_ROWS]))
-            values["older"] = rows[_ROWS - 1].info.serial if len(rows) > _ROWS else None
+            part, older = await asyncio.to_thread(commits_below, repository, before, _ROWS)
+            values |= {"module": row._replace(commits=tuple(part)), "older": older}
     return page.render("module.html", values)
 
 
@@ -203,7 +199,6 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
         name,
         state_of(newest, due, damaged, page.now),
         commits,
-        _week(commits, page.now),
         due,
         damaged=damaged,
         undigested=undigested or 0,
