@@ -14,7 +14,7 @@ import pytest
 
 from huai_client.metadata.source import fetch
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
-from huai_client.metadata.source.record import LIST_NAME, RECORD_NAME
+from huai_client.metadata.source.record import LIST_NAME, RECORD_NAME, SourceRecord, save_record
 from huai_native._native import EntryList
 from huai_schema.errors import ExitCode
 from tests.support.connect_proxy import connecting
@@ -352,8 +352,10 @@ def test_a_run_that_is_cut_at_its_record_loses_no_change(
     up.put(b"pool/new", b"1")
     up.publish()
 
-    def cut(*_: object) -> None:
-        raise OSError(ENOSPC, os.strerror(ENOSPC))
+    def cut(repository: Path, record: SourceRecord) -> None:
+        if record.listed:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+        save_record(repository, record)
 
     monkeypatch.setattr(fetch, "save_record", cut)
     assert down.sync().code != 0
@@ -411,6 +413,23 @@ def test_a_tree_that_rsync_made_is_adopted(plain: Place) -> None:
     assert result.get("received", 0) == 0, result
     assert [path.lstat() for path in files] == before
     assert_equal(up, down)
+
+
+def test_a_list_that_fails_soon_after_the_last_one_is_no_success(tmp_path: Path) -> None:
+    up = Plain("m", tmp_path / "tree", NOTHING)
+    up.tree.mkdir()
+    up.many(b"files", 5)
+    log = tmp_path / "log"
+    with rsync_daemon({"m": up.tree}, log_file=str(log)) as url:
+        up.url, up.log = f"{url}/m", log
+        down = Place(tmp_path, url, log).downstream(up)
+        down.synced()
+    before = down.state
+    for _ in range(2):
+        ended = down.sync()
+        assert ended.code == ExitCode.NETWORK, ended
+        assert "Connection refused" in ended.err
+    assert down.state.applied == before.applied
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="needs a daemon of another user")

@@ -165,9 +165,8 @@ class SourceFetch:
             tree = None if self._program else self._list_names(doubted_paths, [], past)
             commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
             new = msgspec.structs.replace(record, commit=commit, has_links=self._has_links)
-            if commit == record.commit:  # these are gone, which only the next list of all proves
-                new = msgspec.structs.replace(record, state="", listed=0.0)
-            save_record(self._path, new)
+            # The same commit: these are gone, which only the next list of all proves.
+            save_record(self._path, record.outdated if commit == record.commit else new)
         else:
             commit = self._list_all(record, accepted, probed)
         return commit, tuple(sorted(set(list_packs(self._path)) - packs))
@@ -175,6 +174,8 @@ class SourceFetch:
     def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str], probed: str) -> str:
         """Commit the upstream's present state; what a published list does not name is unchanged."""
         started = time.time()
+        if record:  # a retry, after this list failed, must not take the last one for a fresh one
+            save_record(self._path, record.outdated)
         published = record.published if record else self._find_published()
         probes = self._find_probes(record, published)
         state = probed if record and record.probes == probes else ""

@@ -32,6 +32,11 @@ class SourceRecord(msgspec.Struct, frozen=True):
     has_links: bool = True
     """False if no file of the commit has several names."""
 
+    @property
+    def outdated(self) -> "SourceRecord":
+        """The record, with the mark that the upstream has to be listed again."""
+        return msgspec.structs.replace(self, state="", listed=0.0)
+
 
 _FILE = RecordFile(SourceRecord, needed=False, durable=False)
 
