@@ -103,6 +103,7 @@ def test_requests_are_counted_by_kind_and_status(client: httpx.Client) -> None:
     assert samples["huai_http_sent_bytes_total", "health"] == sent_bytes
     assert samples["huai_http_requests_running", "metrics"] == 1
     assert samples["huai_http_requests_running", "page"] == 0
+    assert samples["huai_http_requests_running", "events"] == 0
 
 
 def test_transfers_are_counted_while_they_run(

@@ -17,8 +17,8 @@ _PREFIXES = (
     ("/api/", "api"),
     ("/metrics", "metrics"),
     ("/healthz", "health"),
+    ("", "page"),
 )
-_PAGE = "page"
 
 
 class Traffic:
@@ -27,9 +27,9 @@ class Traffic:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         """Responses started, by kind and status."""
-        self.sent_bytes: Counter[str] = Counter()
+        self.sent_bytes = Counter({kind: 0 for _, kind in _PREFIXES})
         """Bytes of response bodies, by kind."""
-        self.running: Counter[str] = Counter()
+        self.running = Counter({kind: 0 for _, kind in _PREFIXES})
         """Responses in progress, by kind."""
 
     def counted_send(self, path: str, send: Send) -> "CountedSend":
@@ -39,7 +39,7 @@ class Traffic:
 
 def kind_of(path: str) -> str:
     """Return the kind of a request, by its path."""
-    return next((kind for prefix, kind in _PREFIXES if path.startswith(prefix)), _PAGE)
+    return next(kind for prefix, kind in _PREFIXES if path.startswith(prefix))
 
 
 class CountedSend:
