@@ -14,7 +14,7 @@ from tests.support.http_fixtures import Repository, Server, large_repository, ru
 from tests.support.rsyncd import rsync_daemon
 from tests.support.short_waits import shorten
 from tests.support.transfers import Downstream
-from tests.support.upstream import Site, site
+from tests.support.upstream import Site, Upstream, site
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server and a daemon, with modules of other tests."""
     with site(tmp_path_factory.mktemp("site") / "site") as shared_site:
         yield shared_site
+
+
+@pytest.fixture
+def up(place: Site) -> Upstream:
+    """A module of three files, committed."""
+    up = place.upstream()
+    up.many(b"folder", 3)
+    up.commit()
+    return up
 
 
 @pytest.fixture(scope="session")

@@ -75,14 +75,6 @@ def recorder(tmp_path: Path) -> Recorder:
 
 
 @pytest.fixture
-def up(place: Site) -> Upstream:
-    up = place.upstream()
-    up.many(b"folder", 3)
-    up.commit()
-    return up
-
-
-@pytest.fixture
 def down(place: Site, up: Upstream, recorder: Recorder) -> Downstream:
     return place.downstream(up, hooks=recorder.hooks())
 

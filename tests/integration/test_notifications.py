@@ -52,14 +52,6 @@ def mail(server: MailServer, **others: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def up(place: Site) -> Upstream:
-    up = place.upstream()
-    up.many(b"folder", 3)
-    up.commit()
-    return up
-
-
-@pytest.fixture
 def down(place: Site, up: Upstream) -> Downstream:
     return place.downstream(up)
 

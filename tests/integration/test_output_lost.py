@@ -248,14 +248,6 @@ SAMPLE = TOP / "hooks" / "logrotate.d" / "huai"
 
 
 @pytest.fixture
-def up(place: Site) -> Upstream:
-    up = place.upstream()
-    up.put(b"file", b"content")
-    up.commit()
-    return up
-
-
-@pytest.fixture
 def down(place: Site, up: Upstream) -> Downstream:
     return place.downstream(up)
 
@@ -286,8 +278,8 @@ def waiting(down: Downstream, *command: str) -> Iterator[subprocess.Popen[str]]:
 def test_it_holds_what_a_quiet_run_did_not_say(up: Upstream, down: Downstream, log: Path) -> None:
     assert down.sync("-q", "--log-file", str(log)) == (0, "", "")
     first, *_, last = texts(log, up.name)
-    assert first.startswith("serial 1: 1 file to fetch")
-    assert re.fullmatch(r"received \d+ bytes, total file size 7 bytes", last)
+    assert first.startswith("serial 1: 3 files to fetch")
+    assert re.fullmatch(r"received \d+ bytes, total file size 30 bytes", last)
     assert down.sync("--json", "--log-file", str(log)).code == 0
     assert texts(log, up.name)[-1] == "nothing new, serial 1"
 

@@ -67,14 +67,6 @@ def terminal(program: Program, *words: str) -> Iterator[Terminal]:
 
 
 @pytest.fixture
-def up(place: Site) -> Upstream:
-    up = place.upstream()
-    up.put(b"a", b"12345")
-    up.commit()
-    return up
-
-
-@pytest.fixture
 def down(place: Site, up: Upstream) -> Downstream:
     return place.downstream(up)
 
@@ -83,7 +75,7 @@ def test_it_follows_a_sync_and_ends_at_q(down: Downstream) -> None:
     with terminal(CLIENT, "--root", str(down.root), "status", "--watch") as screen:
         assert re.search(r"STATE +MODULE +SERIAL", screen.until("never synced"))
         assert down.sync().code == 0
-        assert re.search(rf"in step as of \d+s ago +{down.name} +1 .* 5 B", screen.until("5 B"))
+        assert re.search(rf"in step as of \d+s ago +{down.name} +1 .* 30 B", screen.until("30 B"))
         os.write(screen.keys, b"xq")
         assert screen.ended() == 0
 
