@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
     EMPTY_ROOT = 42, "the tree to commit is missing or empty; nothing was committed"
     LOCKED = 43, "another run holds the lock"
     FORMAT = 44, "metadata is malformed, of an unknown version, or announces more than is allowed"
-    UNKNOWN_MODULE = 45, "no such module"
+    UNKNOWN_MODULE = 45, "no such module, or it has no commit yet"
     ROLLED_BACK = 46, "the upstream's serial decreased or jumped, or it serves another module"
     DIFFERS = 47, "the tree differs from the applied snapshot"
     MISMATCH = 48, "content does not match its metadata; nothing unverified was published"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EACCES, EIO, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from huai_native._native import Packs
 from huai_program.durable import replace_file, sync_folder
@@ -73,7 +73,7 @@ class StoreError(HuaiError):
 class NoCommitError(HuaiError):
     """A module without a commit."""
 
-    exit_code: ClassVar[ExitCode] = ExitCode.USAGE
+    exit_code = ExitCode.UNKNOWN_MODULE
 
     def __init__(self, name: str) -> None:
         super().__init__(

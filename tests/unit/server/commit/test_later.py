@@ -187,7 +187,7 @@ def test_it_needs_a_commit_and_a_module_with_digests(short_path: Path) -> None:
     upstream = Upstream(short_path)
     with pytest.raises(NoCommitError) as refused:
         digest(upstream)
-    assert refused.value.exit_code == ExitCode.USAGE
+    assert refused.value.exit_code == ExitCode.UNKNOWN_MODULE
     upstream.configure(digest="off")
     with pytest.raises(NoDigestsError, match="digest") as refused_too:
         digest(upstream)
