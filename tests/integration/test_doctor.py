@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from huai_client.inspect.doctor import machine
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.state.state import module_lock, save
 from huai_schema.errors import ExitCode
@@ -26,8 +27,7 @@ from tests.support.upstream import T0, Downstream, Site, Upstream, serving
 from tests.support.weak_network import silent
 
 NO_URL = "http://127.0.0.1:9"
-
-
+UNITS = Path(__file__).parents[2] / "hooks" / "systemd"
 NEWER = T0 + 10**9
 
 
@@ -152,6 +152,17 @@ def test_rsync_that_is_missing_or_too_old(
             assert checks["rsync"]["result"] == "fail"
             assert reason in checks["rsync"]["message"]
             assert ended.code == ExitCode.REQUIREMENT
+
+
+def test_services_without_their_restrictions(
+    down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "UNIT_FOLDERS", (tmp_path, tmp_path / "none"))
+    assert find_one(down, "units", code=0)["message"] == "0 services of huai"
+    (tmp_path / "huai-client.service").touch()
+    assert "huai-.service.d is missing" in find_one(down, "units", code=0)["message"]
+    shutil.copytree(UNITS / "huai-.service.d", tmp_path / "huai-.service.d")
+    assert results(down, "units", code=0) == ["ok"]
 
 
 def test_a_root_that_is_missing(down: Downstream) -> None:

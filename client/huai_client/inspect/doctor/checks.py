@@ -16,6 +16,7 @@ _TREE = ("destination",)
 MACHINE: tuple[Check[Path], ...] = (
     Check("rsync", "the program that transfers", machine.rsync),
     Check("confinement", "the files that rsync may access", machine.confinement),
+    Check("units", "the restrictions of systemd's services", machine.units),
     Check("root", "the folder of all state", machine.root),
     Check("root-space", "room for state", machine.root_space, needs=("root",)),
 )

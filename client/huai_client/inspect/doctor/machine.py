@@ -15,7 +15,7 @@ from huai_client.config.load import config_path
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
 from huai_client.transfer.rsync.confinement import version
 from huai_client.transfer.rsync.run import require_rsync
-from huai_program.humanize import human
+from huai_program.humanize import counted, human
 from huai_schema.errors import ExitCode
 
 PROGRAM = "rsync"
@@ -25,6 +25,8 @@ _HOLES = (
     "files of this machine (CVE-2022-29154, CVE-2024-12086, -12087, -12088, -12747)"
 )
 _PATCHED = "install 3.4.1 or newer; your distribution's package may be patched under its old number"
+UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"))
+_RESTRICTIONS = "huai-.service.d/10-hardening.conf"
 _BYTES_LEAST = 16 << 20
 _BYTES_LITTLE = 10 << 30
 _INODES_LEAST = 100
@@ -50,6 +52,18 @@ def confinement(_: Path) -> Iterator[Finding]:
     yield warn(
         "the kernel has no Landlock: rsync can read and write all files of this user",
         "use Linux 5.13 or newer with landlock among its security modules (lsm=), or a container",
+    )
+
+
+def units(_: Path) -> Iterator[Finding]:
+    """Check that the services of huai have the restrictions that they share."""
+    services = [path for folder in UNIT_FOLDERS for path in folder.glob("huai-*.service")]
+    if not services or any((folder / _RESTRICTIONS).exists() for folder in UNIT_FOLDERS):
+        yield ok(f"{counted(len(services), 'service')} of huai")
+        return
+    yield warn(
+        f"{services[0]} may do more than it needs: huai-.service.d is missing",
+        f"cp -r hooks/systemd/huai-.service.d {services[0].parent}; systemctl daemon-reload",
     )
 
 
