@@ -5,6 +5,7 @@ Packages: rclone, mtree-netbsd, and libarchive-tools for bsdtar.
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -267,6 +268,42 @@ def test_lists_that_are_refused(place: Place, subtests: pytest.Subtests) -> None
     place.printed.write_text(right)
     down.configure(list_command=("/bin/cat", str(place.printed)))
     down.synced()
+
+
+def test_an_older_list_is_refused(place: Place, subtests: pytest.Subtests) -> None:
+    """Twice, as the list is recorded; and one that only lacks the newest files is not older."""
+    tree = str(place.up.tree)
+    mtree = ("/usr/bin/mtree", "-c", "-p", tree, "-k", "type,size,time,mode,link")
+    down = place.printing(list_every="1h", max_delete="100%")
+    for name, make in (
+        ("lines", place.lines),
+        ("mtree", lambda: subprocess.check_output(mtree, text=True)),
+    ):
+        with subtests.test(name):
+            place.up.put(b"pool/0", b"first", mtime=T0)
+            older = make()
+            place.up.put(b"pool/0", b"second", mtime=T0 + SECOND)
+            place.up.put(b"pool/new", b"1")
+            place.printed.write_text(make())
+            down.synced("--adopt")
+            before, applied = fingerprint(down.dest), down.state.applied
+            place.printed.write_text(older)
+            for every in (0, "1h"):
+                down.configure(list_every=every)
+                ended = down.sync()
+                assert ended.code == ExitCode.ROLLED_BACK, ended
+                assert "the times of pool/0 and others are earlier" in ended.err
+                assert fingerprint(down.dest) == before
+                assert down.state.applied == applied
+            place.up.put(b"pool/0", b"first", mtime=T0)
+            place.up.at(b"pool/new").unlink()
+            down.synced("--accept-rollback")
+            assert files(down.dest) == files(place.up.tree)
+            down.configure(list_every=0)
+            place.up.at(b"pool/4").unlink(missing_ok=True)
+            place.printed.write_text(make())
+            down.synced()
+            assert files(down.dest) == files(place.up.tree)
 
 
 def test_settings_that_are_refused(place: Place, subtests: pytest.Subtests) -> None:

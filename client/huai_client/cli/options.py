@@ -192,8 +192,8 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--accept-rollback",
             is_flag=True,
-            help="Continue if the upstream's serial decreased or jumped, or if it serves another "
-            "module now.",
+            help="Continue if the upstream's serial decreased or jumped, if it serves another "
+            "module now, or if a printed list is older than the last one.",
         ),
         wait_option,
     )

@@ -4,7 +4,11 @@ from huai_client.config.load import Module
 from huai_client.metadata.commit import Commit
 from huai_client.state.state import State
 from huai_schema.codec.commits import SERIAL_STEP, Totals
+from huai_schema.diff.changes import Moved
+from huai_schema.diff.diff import diff
+from huai_schema.entries import Directory
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import show
 
 _GROWTH = 10
 """A multiple of the applied totals."""
@@ -57,6 +61,28 @@ def check_serial(commit: Commit, state: State) -> None:
             reason,
             hint="its metadata was restored or replaced, or url now names another upstream; "
             "if that is right: --accept-rollback",
+        )
+
+
+def check_times(commit: Commit, applied: Commit) -> None:
+    """Raise `RolledBackError` if a printed list is older than that of the applied commit.
+
+    It is if files have earlier times than before, and no entry has a later one.  The time of a
+    directory may be that of its newest file, which may have been removed, so it does not count.
+    """
+    earlier = None
+    for change in diff(applied.snapshot, commit.snapshot):
+        if isinstance(change, Moved) or change.old is None or change.new is None:
+            continue
+        if change.new.mtime > change.old.mtime:
+            return
+        if change.new.mtime < change.old.mtime and not isinstance(change.new, Directory):
+            earlier = earlier or change.path
+    if earlier is not None:
+        raise RolledBackError(
+            f"the list is older than the last one: the times of {show(earlier)} and others are "
+            "earlier, and none is later",
+            hint="if the upstream restored older files: --accept-rollback",
         )
 
 

@@ -252,7 +252,8 @@ class Repository:
         try:
             former = self.fetched
             try:
-                if newest.url.daemon is not None and not commit:
+                # The last list may be recorded, and its commit refused and removed.
+                if newest.url.daemon is not None and not (commit and self.has(commit)):
                     commit, new = self._list(newest.url.daemon, newest.probed, deadline)
                 else:
                     new = self._fetcher(newest, deadline).complete()

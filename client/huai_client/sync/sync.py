@@ -17,6 +17,7 @@ from huai_client.metadata.checks import (
     WrongModuleError,
     check_module_name,
     check_serial,
+    check_times,
     check_totals,
     is_rollback,
 )
@@ -199,6 +200,8 @@ class Sync:
             check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)
+                if self._mirror.config.list_command and self._has_applied:
+                    check_times(commit, self._applied_commit())
             self._signatures.check(commit.id, commit.descriptor)
             self._check_totals(commit, view)
             hashes = self._repository.listing_hashes
@@ -222,9 +225,8 @@ class Sync:
 
     def _check_totals(self, commit: Commit, view: View) -> None:
         """Check limits and free inodes by the totals of `commit`, before any listing is read."""
-        applied = self._record.state.applied
-        has_applied = not self._options.adopt and applied and self._repository.has(applied)
-        before = self._repository.commit(applied).info.totals if has_applied and applied else None
+        has_applied = self._has_applied and not self._options.adopt
+        before = self._applied_commit().info.totals if has_applied else None
         check_totals(commit, self._mirror.config, before, self._repository.packed)
         selects = self._builder.rules or self._options.only or self._mirror.config.protect
         leaves, folders = ([], []) if selects or before else view.listing(ROOT)
@@ -232,6 +234,12 @@ class Sync:
             # Files may turn out to be hardlinks; each new directory takes an inode.
             new = commit.info.totals.directories - (before.directories if before else 1)
             check_space(self._mirror.dest, repeat(0, max(0, new)))
+
+    @property
+    def _has_applied(self) -> bool:
+        """True if a commit is applied, and its metadata are here."""
+        applied = self._record.state.applied
+        return applied is not None and self._repository.has(applied)
 
     def _accepted(self, commit: Commit) -> Accepted:
         serial = commit.info.serial
