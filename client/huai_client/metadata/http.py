@@ -96,10 +96,10 @@ class NotServedError(UpstreamError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
-class DaemonUrl(NamedTuple):
-    """The URL of an rsync daemon that is listed, because it has no metadata.
+class ListedUrl(NamedTuple):
+    """The URL of an upstream that is listed, because it has no metadata.
 
-    With a program in `settings`, that lists what is at any content URL.
+    Its rsync daemon lists it; with a program in `settings`, that lists what is at any content URL.
     """
 
     url: str
@@ -117,14 +117,14 @@ class DaemonUrl(NamedTuple):
 
 
 class MetadataUrl(NamedTuple):
-    """The URL of a module's metadata repository, or of an rsync daemon that has none."""
+    """The URL of a module's metadata repository, or of an upstream that has none."""
 
     url: str
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for it."""
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
-    daemon: DaemonUrl | None = None
+    listed: ListedUrl | None = None
     """The same URL, if its daemon or a program lists it; None for a repository."""
 
     @classmethod
@@ -136,7 +136,7 @@ class MetadataUrl(NamedTuple):
         `listing` has the settings for a daemon; with a program, that one lists what is at `url`.
         """
         if is_daemon(url) or (listing is not None and listing.command):
-            return cls(url, tls, daemon=DaemonUrl(url, listing or ListSettings(module)))
+            return cls(url, tls, listed=ListedUrl(url, listing or ListSettings(module)))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)

@@ -53,11 +53,11 @@ def find_newest(
     commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
-    if metadata.daemon is not None:
-        from huai_client.metadata.source.fetch import poll_daemon  # few upstreams need it
+    if metadata.listed is not None:
+        from huai_client.metadata.source.fetch import poll_listed  # few upstreams need it
 
         folder, is_poll = heads.folder if heads else None, have is not None
-        result = poll_daemon(folder, metadata.daemon, timeout, deadline, is_poll=is_poll)
+        result = poll_listed(folder, metadata.listed, timeout, deadline, is_poll=is_poll)
         return Newest(result.commit, metadata, probed=result.probed)
     if not is_http(metadata.url):
         return _newest_by_git(metadata, timeout, deadline)

@@ -23,7 +23,7 @@ from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import GitObject, LocalRepository
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
-from huai_client.metadata.http import DaemonUrl, MetadataUrl
+from huai_client.metadata.http import ListedUrl, MetadataUrl
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest
 from huai_client.metadata.packs import (
@@ -206,7 +206,7 @@ class Repository:
 
         A daemon lists the doubted paths again for it.
         """
-        if metadata.daemon is not None and self.doubted_paths:
+        if metadata.listed is not None and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
         heads = KnownHeads(self._path)
         return find_newest(metadata, timeout=self._timeout, heads=heads).commit
@@ -253,8 +253,8 @@ class Repository:
             former = self.fetched
             try:
                 # The last list may be recorded, and its commit refused and removed.
-                if newest.url.daemon is not None and not (commit and self.has(commit)):
-                    commit, new = self._list(newest.url.daemon, newest.probed, deadline)
+                if newest.url.listed is not None and not (commit and self.has(commit)):
+                    commit, new = self._list(newest.url.listed, newest.probed, deadline)
                 else:
                     new = self._fetcher(newest, deadline).complete()
             except HuaiError:
@@ -276,7 +276,7 @@ class Repository:
         return commit
 
     def _list(
-        self, url: DaemonUrl, probed: str, deadline: Deadline
+        self, url: ListedUrl, probed: str, deadline: Deadline
     ) -> tuple[str, tuple[Path, ...]]:
         """Commit a list of an upstream that does not run huai; returns the commit and its packs."""
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it

@@ -83,13 +83,13 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
 
     url = metadata_urls(mirror)[0]
     try:
-        if url.daemon is not None:
+        if url.listed is not None:
             from huai_client.metadata.source.fetch import describe_listing
 
-            return describe_listing(url.daemon, _PROBE_SECONDS), ""
+            return describe_listing(url.listed, _PROBE_SECONDS), ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = error.hint if url.daemon else suggest_module(url, mirror.upstream_name)
+        hint = error.hint if url.listed else suggest_module(url, mirror.upstream_name)
         return "", f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
         return "", f"warning: {error.message}\n  {error.hint or 'sync tries again'}"

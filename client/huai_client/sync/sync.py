@@ -148,7 +148,7 @@ class Sync:
     @property
     def _is_listed(self) -> bool:
         """True for an upstream that does not run huai."""
-        return self._upstream.metadata.first.daemon is not None
+        return self._upstream.metadata.first.listed is not None
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
         """Prepare to plan again and return True, else False, as after the deadline.

@@ -75,7 +75,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
-        if any(url.daemon for url in urls):
+        if any(url.listed for url in urls):
             commit = _listed(local, urls[0])
         else:
             commit = _fetched(repository, urls, deadline, Signatures(mirror).judge)

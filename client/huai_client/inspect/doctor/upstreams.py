@@ -123,8 +123,8 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     try:
-        if url.daemon is not None:
-            return ok(describe_listing(url.daemon, _TIMEOUT))
+        if url.listed is not None:
+            return ok(describe_listing(url.listed, _TIMEOUT))
         commit = find_newest(url, timeout=_TIMEOUT).commit
     except HuaiError as error:
         return failed_by(error)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from huai_client.config.proxies import RSYNC_PROXY, Proxy, rsync_proxy
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.http import (
-    DaemonUrl,
+    ListedUrl,
     NotServedError,
     UpstreamDownError,
     UpstreamError,
@@ -56,7 +56,7 @@ class ListOutcome(NamedTuple):
 class ListedDaemon:
     """A module of an rsync daemon, or a folder in it."""
 
-    def __init__(self, url: DaemonUrl, *, timeout: float, deadline: Deadline) -> None:
+    def __init__(self, url: ListedUrl, *, timeout: float, deadline: Deadline) -> None:
         """Connect to nothing yet; `timeout` is in seconds."""
         parts = split_url(url.url)
         module, _, folder = parts.path.strip("/").partition("/")

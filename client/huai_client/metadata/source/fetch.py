@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.http import DaemonUrl, UpstreamDownError, UpstreamError
+from huai_client.metadata.http import ListedUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
 from huai_client.metadata.source.command import CommandList, describe_command
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
@@ -84,8 +84,8 @@ class PollResult(NamedTuple):
     """The state of the record's probes; empty if they were not listed."""
 
 
-def poll_daemon(
-    repository: Path | None, url: DaemonUrl, timeout: float, deadline: Deadline, *, is_poll: bool
+def poll_listed(
+    repository: Path | None, url: ListedUrl, timeout: float, deadline: Deadline, *, is_poll: bool
 ) -> PollResult:
     """Find out if the upstream has anything newer than the last list.
 
@@ -105,7 +105,7 @@ def poll_daemon(
     return PollResult(record.commit if probed == record.state else "", probed)
 
 
-def describe_listing(url: DaemonUrl, timeout: float) -> str:
+def describe_listing(url: ListedUrl, timeout: float) -> str:
     """Return a sentence on how it is listed; raises what a list by a daemon would raise."""
     if url.settings.command:
         return f"{url} does not run huai: {describe_command(url.settings)}"
@@ -113,7 +113,7 @@ def describe_listing(url: DaemonUrl, timeout: float) -> str:
     return f"{url} does not run huai: {describe(daemon, url.settings)}"
 
 
-def source_name(url: DaemonUrl) -> str:
+def source_name(url: ListedUrl) -> str:
     """Return the name under which a list is recorded: the address, and the program if any."""
     return " ".join((url.address, *url.settings.command))
 
@@ -123,7 +123,7 @@ class SourceFetch:
 
     def __init__(
         self,
-        url: DaemonUrl,
+        url: ListedUrl,
         path: Path,
         objects: ModuleObjects,
         *,
