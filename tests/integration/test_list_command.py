@@ -1,4 +1,4 @@
-"""Upstreams that a program lists: rclone, mtree, and programs that print lines of JSON.
+"""Upstreams listed by text: of rclone, mtree, or lines of JSON, printed or on a web server.
 
 Packages: rclone, mtree-netbsd, and libarchive-tools for bsdtar.
 """
@@ -19,6 +19,7 @@ from huai_client.config import load as client_config
 from huai_native._native import Blake3
 from huai_schema.errors import ExitCode
 from tests.support.local_trees import fingerprint
+from tests.support.nginx import nginx
 from tests.support.plain_upstream import NOTHING, Plain, differences
 from tests.support.ports import logging_server
 from tests.support.upstream import ENVIRONMENT, T0, Downstream, Upstream
@@ -184,6 +185,52 @@ def test_mtree_lists_a_folder(place: Place, subtests: pytest.Subtests) -> None:
             place.up.at(b"empty").rmdir()
 
 
+@pytest.mark.parametrize("location", ["", "etag off;"])
+def test_an_unchanged_list_on_a_web_server_costs_one_response_of_304(
+    place: Place, location: str
+) -> None:
+    """By its ETag or, without one, by the date of its last change."""
+    listing = place.folder / "mtree"
+    mtree = ("/usr/bin/mtree", "-c", "-p", str(place.up.tree), "-k", "type,size,time,mode,link")
+
+    def publish(second: int) -> None:
+        listing.write_bytes(subprocess.check_output(mtree))
+        os.utime(listing, ns=(T0, T0 + second * SECOND))
+
+    publish(0)
+    with nginx(place.folder, location=location) as web:
+        down = place.downstream((), url=f"{web.url}/tree", list_url=f"{web.url}/mtree")
+
+        def lists() -> list[str]:
+            statuses = [line.split()[1] for line in web.requests if line.endswith("/mtree")]
+            return statuses[before:]
+
+        before = 0
+        down.synced()
+        assert files(down.dest) == files(place.up.tree)
+        before = len(lists())
+        down.synced()
+        assert lists() == ["304"]
+        change(place.up)
+        publish(1)
+        down.synced("--max-delete=100%")
+        assert files(down.dest) == files(place.up.tree)
+        assert lists()[1:3] == ["200", "200"], "asked, and read"
+        assert set(lists()[3:]) <= {"304"}
+        before += len(lists())
+        down.synced()
+        assert lists() == ["304"]
+        listing.write_bytes(listing.read_bytes()[:-30])
+        ended = down.sync()
+        assert ended.code == ExitCode.FORMAT, ended
+        assert "/mtree: the list is not complete" in ended.err
+        listing.unlink()
+        ended = down.sync()
+        assert ended.code == ExitCode.NETWORK, ended
+        assert "/mtree: the file is missing" in ended.err
+        assert "is requested if it changed" in down.run("doctor", "m").out
+
+
 # Lines.
 
 
@@ -311,12 +358,15 @@ def test_settings_that_are_refused(place: Place, subtests: pytest.Subtests) -> N
     url = str(place.up.tree)
     for settings, words in (
         ({"list_command": ("cat",)}, "list_command: 'cat' is not an absolute path"),
+        ({"list_url": "http://mirror.example/mtree"}, "list_url: list_command lists it, too"),
+        ({"list_command": (), "list_url": "/mtree"}, "list_url: /mtree is not the URL of a file"),
         ({"probe": "TIME"}, "probe is for rsync daemons"),
         ({"url": (url, "/srv/other")}, "content_urls"),
         ({"url": "ftp://mirror.example/"}, "url: "),
     ):
         with subtests.test(words):
-            down.configure(**{"list_command": ("/bin/cat",), "probe": "", "url": url, **settings})
+            usual = {"list_command": ("/bin/cat",), "list_url": "", "probe": "", "url": url}
+            down.configure(**{**usual, **settings})
             ended = down.sync()
             assert ended.code == ExitCode.CONFIG, ended
             assert words in ended.err

@@ -125,6 +125,8 @@ class Module(msgspec.Struct, frozen=True):
         tuple[str, ...], Example('["rclone", "lsjson", "-R", "remote:tools"]')
     ] = ()
     """A program and its arguments that list an upstream without huai, as lines of JSON."""
+    list_url: Annotated[str, Example('"https://mirror.example/tools/mtree"')] = ""
+    """The URL of such a list on a web server."""
     probe: Annotated[str, Example('"project/trace/master"')] = ""
     """The path of a file that an upstream without huai writes with each update; empty: found by
     its name."""
@@ -222,15 +224,21 @@ class Module(msgspec.Struct, frozen=True):
     def ranked_urls(self) -> tuple[RankedUrl, ...]:
         """The content URLs with their ranks, in the order of the file.
 
-        A daemon that is listed has the content too, and so has a URL that a program lists.
+        A daemon that is listed has the content too, and so has what `list_source` lists.
         """
-        listed = (url for url in self.urls if self.list_command or is_daemon(url))
+        listed = (url for url in self.urls if self.list_source or is_daemon(url))
         return tuple(map(RankedUrl.of, self.content_urls or listed))
 
     @property
     def named_urls(self) -> tuple[str, ...]:
-        """All addresses of the table: metadata and content."""
-        return (*self.urls, *(each.url for each in self.ranked_urls))
+        """All addresses of the table: metadata, content and list."""
+        listed = (self.list_url,) if self.list_url else ()
+        return (*self.urls, *(each.url for each in self.ranked_urls), *listed)
+
+    @property
+    def list_source(self) -> tuple[str, ...]:
+        """The program that prints the upstream's list, with its arguments, or the list's URL."""
+        return (self.list_url,) if self.list_url else self.list_command
 
 
 FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_time", "timeout")
@@ -331,7 +339,7 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
     if "attest" in table or common:
         own = (table["attest"],) if "attest" in table else ()
         below["attest"] = convert_attest(f"{place[:-1]}.attest]", (*common, *own), name)
-    if "list_command" in table:  # most lists have neither modes nor owners
+    if "list_command" in table or "list_url" in table:  # most lists have neither modes nor owners
         below = {"modes": "local", "owners": False, **below}
     module = convert(place, below, Module)
     key = "publish"

@@ -22,8 +22,8 @@ class ListSettings(NamedTuple):
     """The most entries of a list: its entries wait on the disk."""
     probe: str = ""
     """The path of a file that the upstream writes with each update; empty: found by its name."""
-    command: tuple[str, ...] = ()
-    """The program that lists the upstream, with its arguments; empty: its rsync daemon does."""
+    source: tuple[str, ...] = ()
+    """See `Module.list_source`; empty: the upstream's rsync daemon lists it."""
 
 
 class Mirror(NamedTuple):
@@ -69,4 +69,4 @@ class Mirror(NamedTuple):
         config = self.config
         most = config.max_entries or _ENTRIES_MOST
         every = seconds(config.list_every)
-        return ListSettings(self.upstream_name, every, most, config.probe, config.list_command)
+        return ListSettings(self.upstream_name, every, most, config.probe, config.list_source)

@@ -16,6 +16,7 @@ from huai_client.config.load import ClientConfig, Module, check_config_name, con
 from huai_client.config.mirror import Mirror
 from huai_client.config.reach import check_networks
 from huai_client.config.tls import TlsError, TlsFiles, client_context
+from huai_client.metadata.http import is_http
 from huai_client.state.paths import module_places
 from huai_native import _native
 from huai_program.configuration import ConfigError, closest
@@ -270,9 +271,9 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_transfer(place: str, module: Module) -> None:
-    if module.list_command:
-        _check_list_command(place, module)
-    if module.content_urls or module.list_command:
+    if module.list_source:
+        _check_list_source(place, module)
+    if module.content_urls or module.list_source:
         from huai_client.transfer.urls import own_urls
 
         with _key(place, "content_urls" if module.content_urls else "url"):
@@ -294,9 +295,14 @@ def _check_transfer(place: str, module: Module) -> None:
             check_options(options.program, options.extra)
 
 
-def _check_list_command(place: str, module: Module) -> None:
-    with _key(place, "list_command"):
-        _check_program(module.list_command)
+def _check_list_source(place: str, module: Module) -> None:
+    with _key(place, "list_url" if module.list_url else "list_command"):
+        if module.list_url and not is_http(module.list_url):
+            raise ConfigError(f"{masked(module.list_url)} is not the URL of a file on a web server")
+        if module.list_url and module.list_command:
+            raise ConfigError("list_command lists it, too", hint="leave out one of the two")
+        if module.list_command:
+            _check_program(module.list_command)
         if module.probe:
             raise ConfigError("probe is for rsync daemons", hint="leave out one of the two")
     if len(module.urls) > 1:

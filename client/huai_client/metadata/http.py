@@ -99,12 +99,14 @@ class NotServedError(UpstreamError):
 class ListedUrl(NamedTuple):
     """The URL of an upstream that is listed, because it has no metadata.
 
-    Its rsync daemon lists it; with a program in `settings`, that lists what is at any content URL.
+    Its rsync daemon lists it, or the source in `settings` lists what is at any content URL.
     """
 
     url: str
-    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], or what the program lists."""
+    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], or what the source lists."""
     settings: ListSettings
+    tls: TlsFiles = SYSTEM_TLS
+    """Certificates configured for a list on a web server."""
 
     @property
     def address(self) -> str:
@@ -125,7 +127,7 @@ class MetadataUrl(NamedTuple):
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
     listed: ListedUrl | None = None
-    """The same URL, if its daemon or a program lists it; None for a repository."""
+    """The same URL, if it is listed; None for a repository."""
 
     @classmethod
     def of(
@@ -133,10 +135,10 @@ class MetadataUrl(NamedTuple):
     ) -> "MetadataUrl":
         """Return the repository or daemon at `url`, or `module` of a huai server at that base URL.
 
-        `listing` has the settings for a daemon; with a program, that one lists what is at `url`.
+        `listing` has the settings for an upstream that is listed.
         """
-        if is_daemon(url) or (listing is not None and listing.command):
-            return cls(url, tls, listed=ListedUrl(url, listing or ListSettings(module)))
+        if is_daemon(url) or (listing is not None and listing.source):
+            return cls(url, tls, listed=ListedUrl(url, listing or ListSettings(module), tls))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)
@@ -203,12 +205,12 @@ class Request(NamedTuple):
     body: bytes | None = None
     """Sent by POST, if there is a body."""
     content_type: str = ""
-    etag: str = ""
-    """ETag for If-None-Match, or empty.  A 304 raises `UnchangedError`."""
+    validator: str = ""
+    """ETag for If-None-Match, or a date for If-Modified-Since.  A 304 raises `UnchangedError`."""
 
 
 class UnchangedError(Exception):
-    """The response has not changed since its ETag was sent."""
+    """The response has not changed since its validator was sent."""
 
     def __init__(self, clock: float | None) -> None:
         """`clock`: seconds since the epoch by the upstream's clock."""
@@ -235,6 +237,14 @@ class Response:
         self.clock = parse_http_date(head.fields.get("date", ""))
         self.etag = head.fields.get("etag", "")
         self.link = head.fields.get("link", "")
+        self._modified = head.fields.get("last-modified", "")
+
+    @property
+    def validator(self) -> str:
+        """The ETag, or a Last-Modified of an earlier second (RFC 9110, 8.8.2.2); or empty."""
+        modified = parse_http_date(self._modified)
+        is_strong = self.clock is not None and modified is not None and modified < self.clock
+        return self.etag or (self._modified if is_strong else "")
 
     def renew(self) -> None:
         """Restart the timeout for the rest of the response, after one of several messages."""
@@ -272,7 +282,7 @@ def send(
         try:
             exchange = _follow_redirects(_make_request(metadata, request), timeout, deadline)
         except _StatusError as error:
-            if request.etag and error.head.status == _UNCHANGED:
+            if request.validator and error.head.status == _UNCHANGED:
                 raise UnchangedError(parse_http_date(error.head.fields.get("date", ""))) from error
             raise
     with exchange:
@@ -326,8 +336,9 @@ def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
     headers = {}
     if request.content_type:
         headers["Content-Type"] = request.content_type
-    if request.etag:
-        headers["If-None-Match"] = request.etag
+    if request.validator:
+        is_etag = request.validator.endswith('"')
+        headers["If-None-Match" if is_etag else "If-Modified-Since"] = request.validator
     if login := metadata.login:
         headers[_LOGIN] = basic_auth(login)
     url = f"{metadata.address.rstrip('/')}/{request.path}"

@@ -97,7 +97,7 @@ def _newest_by_static_head(
     With `remembered` the response may be that it has not changed.  `UpstreamError` for a page that
     is not a head, `FormatError` for a head that is malformed.
     """
-    request = Request(_ADDRESS, etag=remembered.detail if remembered else "")
+    request = Request(_ADDRESS, validator=remembered.detail if remembered else "")
     try:
         with send(metadata, request, timeout=timeout, deadline=deadline) as response:
             from huai_schema.codec.static_files import MAGIC, STATIC_BYTES, Static

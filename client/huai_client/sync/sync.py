@@ -200,7 +200,7 @@ class Sync:
             check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)
-                if self._mirror.config.list_command and self._has_applied:
+                if self._mirror.config.list_source and self._has_applied:
                     check_times(commit, self._applied_commit())
             self._signatures.check(commit.id, commit.descriptor)
             self._check_totals(commit, view)

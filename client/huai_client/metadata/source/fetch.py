@@ -19,7 +19,6 @@ import msgspec
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import ListedUrl, UpstreamDownError, UpstreamError
 from huai_client.metadata.packs import list_packs
-from huai_client.metadata.source.command import CommandList, describe_command
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.probe import (
     describe,
@@ -29,6 +28,7 @@ from huai_client.metadata.source.probe import (
     probe,
 )
 from huai_client.metadata.source.record import LIST_NAME, SourceRecord, load_record, save_record
+from huai_client.metadata.source.text import TextSource, describe_source
 from huai_client.run.options import NEVER, Deadline
 from huai_native._native import (
     EntryList,
@@ -39,6 +39,7 @@ from huai_native._native import (
     count_changes,
 )
 from huai_program.packs import opened_writer
+from huai_program.urls import without_login
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, encode_commit
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.errors import FormatError
@@ -96,6 +97,9 @@ def poll_listed(
     if record is None:
         return PollResult()
     settings, age = url.settings, time.time() - record.listed
+    if url.settings.source and record.state:
+        source = TextSource(url, timeout=timeout, deadline=deadline)
+        return PollResult("" if source.has_changed(record.state) else record.commit)
     if not record.probes:
         valid = settings.every if is_poll else _FRESH_SECONDS
         return PollResult(record.commit if 0 <= age < valid else "")
@@ -107,15 +111,15 @@ def poll_listed(
 
 def describe_listing(url: ListedUrl, timeout: float) -> str:
     """Return a sentence on how it is listed; raises what a list by a daemon would raise."""
-    if url.settings.command:
-        return f"{url} does not run huai: {describe_command(url.settings)}"
+    if url.settings.source:
+        return f"{url} does not run huai: {describe_source(url.settings)}"
     daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
     return f"{url} does not run huai: {describe(daemon, url.settings)}"
 
 
 def source_name(url: ListedUrl) -> str:
-    """Return the name under which a list is recorded: the address, and the program if any."""
-    return " ".join((url.address, *url.settings.command))
+    """Return the name under which a list is recorded: the address, and the source if any."""
+    return " ".join((url.address, *map(without_login, url.settings.source)))
 
 
 class SourceFetch:
@@ -136,10 +140,10 @@ class SourceFetch:
         self._path = path
         self._objects = objects
         self._daemon = ListedDaemon(url, timeout=timeout, deadline=deadline)
-        self._program: CommandList | None = None
-        """The program that lists instead of the daemon."""
-        if url.settings.command:
-            self._program = CommandList(url.settings.command, timeout=timeout, deadline=deadline)
+        self._text: TextSource | None = None
+        """The source that lists instead of the daemon."""
+        if url.settings.source:
+            self._text = TextSource(url, timeout=timeout, deadline=deadline)
         self._has_links = True
         """False if no file of the last list has several names."""
         self.remarks: list[str] = []
@@ -162,7 +166,7 @@ class SourceFetch:
         packs = set(list_packs(self._path))
         if record and doubted_paths:
             past = self._objects.commit(record.commit)
-            tree = None if self._program else self._list_names(doubted_paths, [], past)
+            tree = None if self._text else self._list_names(doubted_paths, [], past)
             commit = self._commit(tree, past, accepted, int(time.time())) if tree else past.id
             new = msgspec.structs.replace(record, commit=commit, has_links=self._has_links)
             # The same commit: these are gone, which only the next list of all proves.
@@ -188,6 +192,7 @@ class SourceFetch:
             commit = self._commit(tree, past, accepted, int(started))
             (self._path / LIST_NAME).unlink(missing_ok=True)
             name = source_name(self._url)
+            state = self._text.validator if self._text else state
             new = SourceRecord(name, commit, started, probes, state, published, self._has_links)
             save_record(self._path, new)
             if fetched:
@@ -197,11 +202,11 @@ class SourceFetch:
     # Lists
 
     def _find_published(self) -> str:
-        has_none = self._program or self._settings.probe
+        has_none = self._text or self._settings.probe
         return "" if has_none else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
-        if self._program:
+        if self._text:
             return ()
         if self._settings.probe:
             return (self._settings.probe,)
@@ -238,9 +243,9 @@ class SourceFetch:
         """List the whole tree, and write it; a partial list removes nothing from `past`."""
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, self._settings.most)
-            outcome = (self._program or self._daemon).list_tree(entries)
+            outcome = (self._text or self._daemon).list_tree(entries)
             self._remark(outcome)
-            if past is None and self._program and self._program.has_other_digests:
+            if past is None and self._text and self._text.has_other_digests:
                 self.remarks.append(
                     f"{self._url}: the digests of the list are not of BLAKE3 and prove no content: "
                     "files are compared by size and time"

@@ -26,7 +26,7 @@ class SourceRecord(msgspec.Struct, frozen=True):
     probes: tuple[str, ...] = ()
     """The paths of files that show by their times whether anything is new."""
     state: str = ""
-    """A digest of their attributes; empty without probes."""
+    """Their attributes, or the validator of a list on a web server; empty without either."""
     published: str = ""
     """The path of the published list; empty without one."""
     has_links: bool = True
