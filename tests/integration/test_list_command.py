@@ -360,13 +360,14 @@ def test_settings_that_are_refused(place: Place, subtests: pytest.Subtests) -> N
         ({"list_command": ("cat",)}, "list_command: 'cat' is not an absolute path"),
         ({"list_url": "http://mirror.example/mtree"}, "list_url: list_command lists it, too"),
         ({"list_command": (), "list_url": "/mtree"}, "list_url: /mtree is not the URL of a file"),
+        ({"source": "rsync"}, "source: rsync over ssh lists HOST:PATH"),
         ({"probe": "TIME"}, "probe is for rsync daemons"),
         ({"url": (url, "/srv/other")}, "content_urls"),
         ({"url": "ftp://mirror.example/"}, "url: "),
     ):
         with subtests.test(words):
-            usual = {"list_command": ("/bin/cat",), "list_url": "", "probe": "", "url": url}
-            down.configure(**{**usual, **settings})
+            usual = {"list_command": ("/bin/cat",), "list_url": "", "source": "", "probe": ""}
+            down.configure(**{**usual, "url": url, **settings})
             ended = down.sync()
             assert ended.code == ExitCode.CONFIG, ended
             assert words in ended.err

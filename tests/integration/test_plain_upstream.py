@@ -1,4 +1,7 @@
-"""Upstreams that do not run huai: a mirror needs the list of their rsync daemon, and no more."""
+"""Upstreams that do not run huai: a mirror needs the list of their rsync, and no more.
+
+Package: openssh-server.
+"""
 
 import os
 import shutil
@@ -31,6 +34,7 @@ from tests.support.plain_upstream import (
 )
 from tests.support.rsyncd import IS_ROOT
 from tests.support.scripted_http import Reply, scripted
+from tests.support.sshd import secure_shell
 from tests.support.unprivileged import NOBODY
 from tests.support.upstream import SECONDS, T0, Downstream, Upstream
 
@@ -455,6 +459,61 @@ def test_what_the_daemon_cannot_read_is_kept(tmp_path: Path) -> None:
         up.at(b"closed").chmod(0o755)
         up.at(b"closed/below/1").unlink()
         assert "could not read" not in down.sync().err
+        assert_equal(up, down)
+
+
+# ssh.
+
+
+def test_rsync_behind_a_real_sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    up = Plain("m", tmp_path / "tree", NOTHING)
+    up.tree.mkdir()
+    for change in (_newlines, _odd_names):
+        change(up)
+    up.many(b"pool", 5)
+    up.put(b"lastsync", b"1")
+    up.url = f"127.0.0.1:{up.tree}"
+    down = Place(tmp_path, "", tmp_path / "log").downstream(up, source="rsync")
+    with secure_shell(tmp_path) as shell:
+        monkeypatch.setenv("RSYNC_RSH", shell)
+        down.synced()
+        assert_equal(up, down)
+        serial = down.state.serial
+        up.put(b"pool/new", b"1")
+        down.synced()
+        assert down.state.serial == serial, "the time stamp is asked alone"
+        up.at(b"pool/1").unlink()
+        up.put(b"lastsync", b"2", mtime=T0 + 10**9)
+        down.synced()
+        assert_equal(up, down)
+        assert "lastsync tells whether anything is new" in down.run("doctor", "m").out
+        (tmp_path / "user.pub").write_text("")
+        ended = down.sync()
+        assert ended.code == ExitCode.NETWORK, ended
+        assert "Permission denied" in ended.err
+        down.configure(rsync_options=("-e", "echo"))
+        ended = down.sync()
+        assert ended.code == ExitCode.NETWORK, ended
+        assert "this is not rsync" in ended.err
+
+
+def test_a_published_list_behind_a_real_sshd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = Listed("m", tmp_path / "tree", NOTHING)
+    up.tree.mkdir()
+    up.many(b"pool", 5)
+    up.publish()
+    up.url = f"127.0.0.1:{up.tree}"
+    with secure_shell(tmp_path) as shell:
+        monkeypatch.setenv("RSYNC_RSH", "false")
+        settings = {"source": "rsync", "rsync_options": ("-e", shell)}
+        down = Place(tmp_path, "", tmp_path / "log").downstream(up, **settings)
+        down.synced()
+        up.put(b"pool/new", b"1")
+        up.at(b"pool/1").unlink()
+        up.publish()
+        down.synced()
         assert_equal(up, down)
 
 

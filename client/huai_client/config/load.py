@@ -118,6 +118,8 @@ class Module(msgspec.Struct, frozen=True):
         ),
     ] = ()
     """Content URLs, in place of those that the upstream names."""
+    source: Literal["", "rsync"] = ""
+    """How `url` is listed without huai: `rsync` over ssh for HOST:PATH; empty: by its kind."""
     list_every: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
     """The time between two lists of an upstream without huai, if no file there tells what is new;
     spelt like `delete_after`."""
@@ -224,9 +226,10 @@ class Module(msgspec.Struct, frozen=True):
     def ranked_urls(self) -> tuple[RankedUrl, ...]:
         """The content URLs with their ranks, in the order of the file.
 
-        A daemon that is listed has the content too, and so has what `list_source` lists.
+        What is listed has the content, too.
         """
-        listed = (url for url in self.urls if self.list_source or is_daemon(url))
+        by_setting = self.list_source or self.source
+        listed = (url for url in self.urls if by_setting or is_daemon(url))
         return tuple(map(RankedUrl.of, self.content_urls or listed))
 
     @property

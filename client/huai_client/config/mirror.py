@@ -1,5 +1,8 @@
 """A module of a client root: its name, its configuration and its files."""
 
+import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +26,9 @@ class ListSettings(NamedTuple):
     probe: str = ""
     """The path of a file that the upstream writes with each update; empty: found by its name."""
     source: tuple[str, ...] = ()
-    """See `Module.list_source`; empty: the upstream's rsync daemon lists it."""
+    """See `Module.list_source`; empty: the upstream's rsync lists it."""
+    shell: tuple[str, ...] = ()
+    """The remote shell that starts rsync at HOST:PATH; empty for a daemon."""
 
 
 class Mirror(NamedTuple):
@@ -69,4 +74,18 @@ class Mirror(NamedTuple):
         config = self.config
         most = config.max_entries or _ENTRIES_MOST
         every = seconds(config.list_every)
-        return ListSettings(self.upstream_name, every, most, config.probe, config.list_source)
+        shell = remote_shell(config.rsync_options) if config.source else ()
+        return ListSettings(
+            self.upstream_name, every, most, config.probe, config.list_source, shell
+        )
+
+
+def remote_shell(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the command of rsync's remote shell, as `options`, RSYNC_RSH or the default says."""
+    command = os.environ.get("RSYNC_RSH") or "ssh -o BatchMode=yes -o ConnectTimeout=30"
+    for number, option in enumerate(options):
+        if option in ("-e", "--rsh"):
+            command = " ".join(options[number + 1 : number + 2])
+        elif option.startswith(("-e", "--rsh=")):
+            command = option.removeprefix("-e").removeprefix("--rsh=")
+    return tuple(shlex.split(command))

@@ -273,7 +273,9 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 def _check_transfer(place: str, module: Module) -> None:
     if module.list_source:
         _check_list_source(place, module)
-    if module.content_urls or module.list_source:
+    if module.source:
+        _check_source(place, module)
+    if module.content_urls or module.list_source or module.source:
         from huai_client.transfer.urls import own_urls
 
         with _key(place, "content_urls" if module.content_urls else "url"):
@@ -293,6 +295,18 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "rsync_options"):
             options = TransferOptions(extra=module.rsync_options)
             check_options(options.program, options.extra)
+
+
+def _check_source(place: str, module: Module) -> None:
+    from huai_client.transfer.urls import ContentUrl, Transport
+
+    with _key(place, "source"):
+        kinds = {ContentUrl.parse(url).transport for url in module.urls}
+        if module.list_source or kinds != {Transport.SHELL}:
+            raise ConfigError(
+                "rsync over ssh lists HOST:PATH, and nothing else",
+                hint='url = "USER@HOST:/PATH", without list_command and list_url',
+            )
 
 
 def _check_list_source(place: str, module: Module) -> None:

@@ -99,11 +99,11 @@ class NotServedError(UpstreamError):
 class ListedUrl(NamedTuple):
     """The URL of an upstream that is listed, because it has no metadata.
 
-    Its rsync daemon lists it, or the source in `settings` lists what is at any content URL.
+    Its rsync lists it, or the source in `settings` lists what is at any content URL.
     """
 
     url: str
-    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], or what the source lists."""
+    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], [USER@]HOST:PATH, or what the source lists."""
     settings: ListSettings
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for a list on a web server."""
@@ -137,7 +137,7 @@ class MetadataUrl(NamedTuple):
 
         `listing` has the settings for an upstream that is listed.
         """
-        if is_daemon(url) or (listing is not None and listing.source):
+        if is_daemon(url) or (listing is not None and (listing.source or listing.shell)):
             return cls(url, tls, listed=ListedUrl(url, listing or ListSettings(module), tls))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)

@@ -1,13 +1,15 @@
-"""Asks an rsync daemon for its file list, of a whole tree or of some names.
+"""Asks an rsync daemon, or rsync behind a remote shell, for the list of a tree or of some names.
 
-The engine reads the list; this module connects, and passes on bytes both ways.  The daemon reads
+The engine reads the list; this module connects, and passes on bytes both ways.  That rsync reads
 no content: what it does is what it does for `rsync -an`.
 """
 
 import os
 import re
 import select
+import shlex
 import socket
+import tempfile
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,11 +28,15 @@ from huai_client.metadata.http import (
 )
 from huai_client.run.options import Deadline
 from huai_native._native import EntryList, RsyncList
+from huai_program.programs import started
 from huai_program.urls import split_url
 
 _PORT = 873
 _PROTOCOL, _LEAST_PROTOCOL, _FRAMED_NAMES = 31, 30, 31
 """The newest protocol here; that of rsync 3.0.0; the first in which names are sent in frames."""
+_PROTOCOL_MOST = 40
+"""A larger number is a text that the remote shell prints."""
+_VERSION_BYTES = 4
 _CONNECT_SECONDS = 30.0
 _LINE_BYTES = 4096
 _GREETING_LINES = 1000
@@ -54,20 +60,25 @@ class ListOutcome(NamedTuple):
 
 
 class ListedDaemon:
-    """A module of an rsync daemon, or a folder in it."""
+    """A module of an rsync daemon, or a folder in it; or a folder behind a remote shell."""
 
     def __init__(self, url: ListedUrl, *, timeout: float, deadline: Deadline) -> None:
         """Connect to nothing yet; `timeout` is in seconds."""
+        self._url = url
+        self._shell = url.settings.shell
+        self._timeout = timeout
+        self._deadline = deadline
+        if self._shell:
+            self._host, _, path = url.url.partition(":")
+            self._module, self._folder = os.fsencode(path.rstrip("/")), b""
+            return
         parts = split_url(url.url)
         module, _, folder = parts.path.strip("/").partition("/")
-        self._url = url
         self._address = (parts.hostname or "", parts.port or _PORT)
         self._proxy = rsync_proxy()
         self._user = parts.username or os.environ.get("USER") or "nobody"  # prose: as rsync does
         self._module = os.fsencode(module)
         self._folder = os.fsencode(folder + "/" if folder else "")
-        self._timeout = timeout
-        self._deadline = deadline
 
     def list_tree(self, entries: EntryList) -> ListOutcome:
         """Add all entries to `entries`."""
@@ -94,17 +105,11 @@ class ListedDaemon:
     def _list(
         self, arguments: list[bytes], folder: bytes, names: Iterable[bytes], entries: EntryList
     ) -> ListOutcome:
+        top = b"%b/%b" % (self._module, folder)
+        argv = [b"--server", b"--sender", *arguments, b".", top]
+        start = self._start_by_shell if self._shell else self._start_by_daemon
         try:
-            with self._connection() as connection, connection.makefile("rb", 0) as lines:
-                protocol = self._greet(connection, lines)
-                argv = [
-                    b"--server",
-                    b"--sender",
-                    *arguments,
-                    b".",
-                    b"%b/%b" % (self._module, folder),
-                ]
-                connection.sendall(b"".join(each + b"\0" for each in argv) + b"\0")
+            with start(argv) as (connection, protocol):
                 reader = RsyncList(protocol, entries)
                 is_named = b"--files-from=-" in arguments
                 outgoing = _outgoing(names if is_named else None, protocol)
@@ -112,8 +117,8 @@ class ListedDaemon:
         except TimeoutError as error:
             raise UpstreamTimeoutError(f"{self._url}: no response in time") from error
         except OSError as error:
-            via = f"{self._proxy}: " if self._proxy else ""
-            hint = self._proxy.hint if self._proxy else ""
+            proxy = None if self._shell else self._proxy
+            via, hint = (f"{proxy}: ", proxy.hint) if proxy else ("", "")
             message = f"{self._url}: {via}{error.strerror or error}"
             raise UpstreamDownError(message, hint=hint) from error
         messages = tuple(_text(each) for each in reader.messages())
@@ -121,6 +126,35 @@ class ListedDaemon:
             reason = messages[-1] if messages else "the connection was closed"
             raise UpstreamDownError(f"{self._url}: the list is cut off: {reason}")
         return ListOutcome(reader.is_partial, messages)
+
+    @contextmanager
+    def _start_by_shell(self, argv: list[bytes]) -> Iterator[tuple[socket.socket, int]]:
+        """Start rsync at the host; yields the connection to it and the protocol."""
+        command = [*self._shell, self._host, "rsync", *map(shlex.quote, map(os.fsdecode, argv))]
+        connection, its_end = socket.socketpair()
+        with connection, its_end, tempfile.TemporaryFile() as errors:
+            connection.settimeout(self._deadline.bound(self._timeout))
+            with started(command, stdin=its_end, stdout=its_end, stderr=errors):
+                its_end.close()
+                version = connection.recv(_VERSION_BYTES, socket.MSG_WAITALL)
+                number = int.from_bytes(version, "little")
+                if len(version) < _VERSION_BYTES or number > _PROTOCOL_MOST:
+                    errors.seek(0)
+                    reason = _text(errors.read(_LINE_BYTES)).splitlines()
+                    raise UpstreamDownError(
+                        f"{self._url}: {reason[-1] if reason else 'this is not rsync'}",
+                        hint=f"{shlex.join(command[: -len(argv)])} --version",
+                    )
+                connection.sendall(_PROTOCOL.to_bytes(_VERSION_BYTES, "little"))
+                yield connection, self._agree(b"%d" % number)
+
+    @contextmanager
+    def _start_by_daemon(self, argv: list[bytes]) -> Iterator[tuple[socket.socket, int]]:
+        """Greet the daemon, and start its sender; yields the connection and the protocol."""
+        with self._connection() as connection, connection.makefile("rb", 0) as lines:
+            protocol = self._greet(connection, lines)
+            connection.sendall(b"".join(each + b"\0" for each in argv) + b"\0")
+            yield connection, protocol
 
     @contextmanager
     def _connection(self) -> Iterator[socket.socket]:
@@ -160,13 +194,7 @@ class ListedDaemon:
         words = greeting.split()
         if not greeting.startswith(b"@RSYNCD: ") or len(words) < 2:
             raise UpstreamError(f"{self._url}: this is not an rsync daemon")
-        number = words[1].partition(b".")[0]
-        protocol = min(_PROTOCOL, int(number) if number.isdigit() else 0)
-        if protocol < _LEAST_PROTOCOL:
-            raise UpstreamError(
-                f"{self._url}: its rsync speaks protocol {_text(number)}",
-                hint=f"{_LEAST_PROTOCOL} is needed, of rsync 3.0.0 and newer",
-            )
+        protocol = self._agree(words[1].partition(b".")[0])
         connection.sendall(b"@RSYNCD: %d.0\n%b\n" % (_PROTOCOL, self._module))
         for _ in range(_GREETING_LINES):  # a message of the day
             line = _line(lines)
@@ -179,6 +207,16 @@ class ListedDaemon:
             elif line.startswith(b"@RSYNCD: EXIT"):
                 break
         raise UpstreamError(f"{self._url}: the daemon names no module")
+
+    def _agree(self, number: bytes) -> int:
+        """Return the protocol for an rsync whose newest one is `number`."""
+        protocol = min(_PROTOCOL, int(number) if number.isdigit() else 0)
+        if protocol < _LEAST_PROTOCOL:
+            raise UpstreamError(
+                f"{self._url}: its rsync speaks protocol {_text(number)}",
+                hint=f"{_LEAST_PROTOCOL} is needed, of rsync 3.0.0 and newer",
+            )
+        return protocol
 
     def _login(self, challenge: bytes) -> bytes:
         """Return the response to a challenge, as rsync's `auth_client` makes it."""

@@ -6,6 +6,7 @@ unused packs, and lists again: a published list is only there with the record of
 """
 
 import os
+import shlex
 import subprocess
 import tempfile
 import time
@@ -230,14 +231,19 @@ class SourceFetch:
             path.unlink(missing_ok=True)
 
     def _fetch_file(self, name: str, to: Path) -> None:
-        command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600", "--", ""]
-        command[-1] = f"{self._url.url.rstrip('/')}/{name}"
+        command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600"]
+        if self._settings.shell:
+            command.append(f"--rsh={shlex.join(self._settings.shell)}")
+        source = f"{self._url.url.rstrip('/')}/{name}"
         done = subprocess.run(
-            [*command, os.fsdecode(to)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [*command, "--", source, os.fsdecode(to)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
         if done.returncode:
             text = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UpstreamDownError(f"{command[-1]}: {text[0] if text else 'not fetched'}")
+            raise UpstreamDownError(f"{source}: {text[0] if text else 'not fetched'}")
 
     def _list(self, past: Commit | None) -> _Tree:
         """List the whole tree, and write it; a partial list removes nothing from `past`."""

@@ -16,7 +16,7 @@ BY_SELECTION = {"filter", "modes"}
 NOT_OF_THE_TREE = {
     # where it comes from, and what is believed
     *("url", "upstream_name", "content_urls", "mirrors", "keys", "signers", "threshold", "verify"),
-    *("list_every", "list_command", "list_url", "probe"),
+    *("source", "list_every", "list_command", "list_url", "probe"),
     *("undigested", "max_age", "max_entries", "max_bytes", "allow_networks", "tls", "proofs"),
     # how it is transferred
     *("streams", "batch_files", "batch_size", "connections", "queue_time", "bwlimit", "timeout"),
