@@ -95,6 +95,7 @@ def log_option(function: F) -> F:
 
 
 def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """Convert a rate to KiB/s; None without one, `BadParameter` if malformed."""
     if value is None:
         return None
     from huai_client.cli.numbers import kibibytes
@@ -108,7 +109,7 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
 def _parse_overrides(
     _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """Parse `texts`, KEY=VALUE, into values of client.toml by key; `BadParameter`."""
+    """Convert `texts`, KEY=VALUE, to values of client.toml by key; `BadParameter` for others."""
     values: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")

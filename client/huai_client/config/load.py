@@ -317,6 +317,7 @@ def load(root: Path) -> ClientConfig:
 
 
 def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
+    """Read the table `[notify]`; None without it."""
     if "notify" not in table:
         return None
     from huai_program.notify.settings import read_notify  # used by few

@@ -226,7 +226,7 @@ def _compare(
     past: Mapping[RelPath, Sequence[Entry]] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Add a candidate for each path of `expected`; `past` has the entries of past snapshots.
+    """Add a candidate for each path of `expected` to `table`; `past`: entries of past snapshots.
 
     `tick` is called now and then while files are read, and may raise.
     """

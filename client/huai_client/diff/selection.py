@@ -199,6 +199,7 @@ def _by_entry(difference: Difference, past: Selection, target: Selection) -> Ite
 
 
 def _moves_whole(moved: Moved, rules: Rules) -> bool:
+    """Return True if the rules reach both places and treat all paths below them alike."""
     return (
         rules.reaches(moved.old, directory=True)
         and rules.reaches(moved.new, directory=True)

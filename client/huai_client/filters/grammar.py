@@ -104,6 +104,7 @@ def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> Pa
 
 
 def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRule:
+    """Parse a rule with its mark, modifiers and pattern; `FilterError` if it is malformed."""
     mark, rest = _mark(text, context)
     if mark == b"!":
         if rest:
@@ -151,6 +152,7 @@ def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
 
 
 def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext) -> frozenset[str]:
+    """Return the letters after a rule's mark; `FilterError` if one is unsupported or unfit."""
     allowed = _OF_MERGES if mark == b"." else _OF_RULES
     letters = modifiers.decode("latin-1")
     for letter in letters:
@@ -167,6 +169,7 @@ def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext)
 def _merge(
     name: bytes, letters: frozenset[str], sides: frozenset[str], context: RuleContext, text: bytes
 ) -> MergeFile:
+    """Return the file that a rule merges; `FilterError` without a name."""
     if not name:
         raise _error("the file name is missing", text, context, hint="write . FILE")
     bare = letters & frozenset("-+")
@@ -185,6 +188,7 @@ def _rule(
     *,
     negated: bool = False,
 ) -> Rule:
+    """Return a rule for `sides`, "s" (sender) and "r" (receiver); `FilterError` without pattern."""
     if not pattern:
         raise _error("the pattern is missing", text, context)
     return Rule(include, pattern, "s" in sides, "r" in sides, negated, context.place)

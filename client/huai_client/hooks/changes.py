@@ -131,6 +131,7 @@ class Changes:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        """Turn an `OSError` of the block into a `ListError`."""
         try:
             yield
         except OSError as error:

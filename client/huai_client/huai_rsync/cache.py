@@ -53,7 +53,7 @@ def remembered(places: ModulePlaces) -> Memory | None:
 
 
 def remember(places: ModulePlaces, memory: Memory) -> None:
-    """Replace the cached values."""
+    """Replace the cached values in their file, durably."""
     states.replace_durably(_path(places), msgspec.json.encode(memory))
 
 

@@ -155,7 +155,7 @@ class RsyncConsole(Console):
 
 
 def _count(figures: Stats, prepared: "PreparedPlan") -> None:
-    """Add up a plan; new content in an old file counts as transferred, as with rsync."""
+    """Set `figures` by a plan; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
     new_entries = Counter[type]()
     links = set()

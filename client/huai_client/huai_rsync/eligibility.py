@@ -85,6 +85,7 @@ def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str,
 
 
 def _recorded(repository: Path, commit: str) -> tuple[str, ...] | None:
+    """Return the content URLs of a commit; None if it is not in the repository."""
     from huai_client.metadata.repository import Repository  # not loaded by a poll
 
     opened = Repository(repository)

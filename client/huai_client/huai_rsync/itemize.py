@@ -43,7 +43,7 @@ def items(plan: Plan, candidates: Iterable[Candidate]) -> Items:
 
 
 def _turn_links(plan: Plan, by_path: dict[RelPath, Candidate], lines: Items) -> None:
-    """Show a new name of an old inode as a hardlink, even if it is huai's leader."""
+    """Change `lines`: a new name of an old inode is a hardlink, even if it is huai's leader."""
     new = {file.path for stage in plan.stages for file in stage.fetches}
     for file in (file for stage in plan.stages for file in stage.links):
         leader, member = by_path.get(file.link or RelPath(b"")), by_path.get(file.path)
@@ -59,6 +59,7 @@ def _turn_links(plan: Plan, by_path: dict[RelPath, Candidate], lines: Items) -> 
 
 
 def _item(step: PlanStep, entry: Entry, candidate: Candidate | None) -> Item | None:
+    """Return the line for a step; None if rsync shows nothing."""
     name = _name(entry)
     if step.kind in ("clear", "remove"):
         return Item(_DELETED, name)

@@ -75,6 +75,7 @@ def _about(arguments: Sequence[str]) -> ExitCode:
 
 
 def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
+    """Run a sync for an rsync command line; `RsyncNeededError` if rsync has to run it."""
     if isinstance(request, Passthrough):
         raise RsyncNeededError(request.reason)
     from huai_client.huai_rsync.sync import sync

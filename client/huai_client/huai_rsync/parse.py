@@ -48,6 +48,7 @@ def words(arguments: Sequence[str]) -> Iterator[Word]:
 
 
 def _long(argument: str, rest: Iterator[str]) -> Word:
+    """Parse a long option, whose value may be the next of `rest`; `UnknownWordError`."""
     name, equals, value = argument[2:].partition("=")
     if len(name) == len("no-x") and name.startswith("no-"):
         name = f"no-{SHORT.get(name[-1], name[-1])}"
@@ -60,6 +61,7 @@ def _long(argument: str, rest: Iterator[str]) -> Word:
 
 
 def _short(argument: str, rest: Iterator[str]) -> Iterator[Word]:
+    """Parse short options in one word, the last of which may take its value from `rest`."""
     letters = argument[1:]
     for number, letter in enumerate(letters, 1):
         name = SHORT.get(letter)
@@ -77,6 +79,7 @@ def _short(argument: str, rest: Iterator[str]) -> Iterator[Word]:
 
 
 def _next(argument: str, rest: Iterator[str]) -> str:
+    """Take the value of `argument` from `rest`; `UnknownWordError` without one."""
     value = next(rest, None)
     if value is None:
         raise UnknownWordError(f"{argument} without a value")
@@ -221,6 +224,7 @@ class _Reading:
         return int(text) if text.isdecimal() else 0
 
     def _source(self) -> RsyncSource | None:
+        """Return the source with its port; None if huai cannot read it or two ports are given."""
         source = RsyncSource.parse(self.operands[0])
         port = self._port
         # A port in the URL overrides --port, so a call with two is left to rsync.

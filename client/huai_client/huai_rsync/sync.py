@@ -67,7 +67,7 @@ def sync(request: RsyncRequest, root: Path) -> ExitCode:
 
 
 def _first(target: "_Target") -> ExitCode:
-    """Run the first sync of a discovered module; rsync can take over until it changes anything.
+    """Run the first sync of a discovered module; `RsyncNeededError` if it fails.
 
     A module that is not in client.toml after that leaves no files.
     """
@@ -83,7 +83,7 @@ def _first(target: "_Target") -> ExitCode:
 
 
 def _target(request: RsyncRequest, root: Path) -> "_Target":
-    """Return the configured module of the destination, or a discovered one."""
+    """Return the destination's module, configured or discovered; or raise `RsyncNeededError`."""
     config = load(root)
     configured = module_at(config, request.dest)
     if configured is not None:
@@ -163,7 +163,7 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Return True if the last comparison of the whole tree is older than `COMPARE` allows."""
+        """Return True if the last whole comparison is older than `COMPARE` allows."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
             seconds = durations.parse(span)

@@ -47,6 +47,7 @@ class BlockIndexFetch:
             return None
 
     def _fetch(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
+        """Fetch a file's block index; None if not served, `FormatError` if it does not fit."""
         name = digest.hex()
         path = f"blocks/{name[:2]}/{name}"
         limit = BlockIndex.length(size)
@@ -57,6 +58,7 @@ class BlockIndexFetch:
         return None if data is None else BlockIndex.decode(data, size, digest)
 
     def _fetch_http(self, url: MetadataUrl, path: str, limit: int) -> bytes | None:
+        """Fetch at most `limit` + 1 bytes, and set `content_url`; None if not served."""
         try:
             with self._files.get(url, path) as response:
                 self.content_url = content_url(response.url, response.link)
@@ -66,6 +68,7 @@ class BlockIndexFetch:
 
 
 def _read(path: str, limit: int) -> bytes | None:
+    """Return at most `limit` + 1 bytes of a local file; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(limit + 1)

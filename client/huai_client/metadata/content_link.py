@@ -31,6 +31,7 @@ def find_content_url(metadata: Failover, *, timeout: float, deadline: Deadline) 
     files = Files(timeout=timeout, deadline=deadline)
 
     def fetch(url: MetadataUrl) -> str | None:
+        """Return the URL in the Link header; None without one."""
         if not is_http(url.url):
             return None
         try:

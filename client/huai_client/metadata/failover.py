@@ -176,7 +176,10 @@ class Failover:
         is_behind: Callable[[T], bool],
         failures: dict[MetadataUrl, Failure],
     ) -> list[T]:
-        """Try each URL once, until a response is not behind; empty if all fail; `BehindError`."""
+        """Try each URL once, until a response is not behind; add errors to `failures`.
+
+        Returns an empty list if all fail; an error if the first fails and the others are behind.
+        """
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():
             try:

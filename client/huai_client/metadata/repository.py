@@ -320,6 +320,7 @@ class Repository:
         return {commit for commit in commits if self.has(commit)}
 
     def _refs(self) -> dict[str, str]:
+        """Return all refs by name; `DamagedRepositoryError` if one cannot be read."""
         try:
             return self._names.all()
         except DamagedRefError as error:

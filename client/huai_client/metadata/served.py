@@ -38,7 +38,7 @@ class ServedModule(NamedTuple):
 
 
 def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
-    """Return the modules of the huai server at `url`, by name; `UpstreamError` without a list."""
+    """Request the modules of the huai server at `url`, by name; `UpstreamError` without a list."""
     base = url._replace(url=server_and_module(url.url, "")[0])
     if not is_http(base.url):
         raise UpstreamError(
@@ -108,4 +108,5 @@ def _decode_module(value: dict[str, Any]) -> ServedModule:
 
 
 def _number(value: object) -> int | None:
+    """Return an integer of a JSON document; None for another type."""
     return value if isinstance(value, int) else None

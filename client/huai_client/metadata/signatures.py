@@ -195,6 +195,7 @@ class Signatures:
         return f"the upstream's keys, version {verdict.trusted.keys.version}: [{keys}]"
 
     def _follows(self, former: TrustedKeys) -> bool:
+        """Return True if `former` has the configured keys, or none are configured."""
         return not self._anchors or sorted(former.anchors) == sorted(self._anchors)
 
     def _refuse_unsigned(self) -> None:
@@ -252,4 +253,5 @@ def follow(accepted: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
 
 
 def _agree(keys: Keys, signers: Collection[str], floor: int) -> bool:
+    """Return True if enough of the keys signed: their threshold, and at least `floor`."""
     return keys._replace(threshold=max(keys.threshold, floor)).agrees(signers)

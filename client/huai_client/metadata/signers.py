@@ -24,6 +24,7 @@ def configured_keys(module: Module) -> tuple[str, ...]:
 
 
 def _parsed(place: str, line: str) -> str:
+    """Parse a line with a public key; `ConfigError` if it is malformed."""
     try:
         return parse_public_key(line)
     except FormatError as error:

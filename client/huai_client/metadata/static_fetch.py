@@ -211,12 +211,14 @@ class StaticFetch:
                 self._on_step(hop.commit)
 
     def _fetch_step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitObject, Path | None]:
+        """Fetch and install the pack of a hop; return its commit and path."""
         local = self._local
         with IncomingPack(local.path / "objects" / "pack") as pack:
             self._read(hop.file, hop.file.pack, pack.write)
             return local.install(pack, hop.commit, trees, self._work)
 
     def _fetch_list(self, file: StaticFile) -> Static:
+        """Fetch and decode the list of packs; `FormatError` if it is too large or malformed."""
         parts: list[bytes] = []
         if file.size > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", f"{self._url}/{FOLDER}")
@@ -258,6 +260,7 @@ def _newest_full(static: Static) -> int:
 
 
 def _cheapest(static: Static, have: dict[int, str]) -> list[_Hop] | None:
+    """Return the packs of fewest bytes that lead to the newest commit; None if none do."""
     serials = [*_shared_serials(static, have), NOTHING]
     way = cheapest(static.steps, serials, static.newest, request=_REQUEST)
     return None if way is None else [_Hop(step.file, static.commits[step.new]) for step in way]

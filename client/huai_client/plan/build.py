@@ -264,6 +264,7 @@ class PlanBuilder:
         return self._compares_whole_tree(self._past_selections(state)[0], state)
 
     def _compares_whole_tree(self, applied: Selection | None, state: State) -> bool:
+        """Return True if asked to, before the first sync, or if settings changed."""
         if self._options.adopt or self._options.compare or applied is None:
             return True
         return bool(changed_keys(self._module, *state.settings))
@@ -330,6 +331,7 @@ def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
 
 
 def _own_rules(module: Module) -> list[Rule]:
+    """Return the publish rules of client.toml; `ConfigError` if a profile does not exist."""
     own = own_rules(module.publish)
     for rule in own:
         if isinstance(rule, ProfileRule) and rule.profile not in profiles():

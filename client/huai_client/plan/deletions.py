@@ -184,6 +184,7 @@ def _exceeded(count: int, limit: str, entries: Iterable[object]) -> str | None:
 
 
 def _directory(text: str) -> RelPath:
+    """Parse a key of `max_delete_in`; `DeleteLimitError` if it is not a directory below the top."""
     try:
         path = rel_path(text.strip("/").encode("utf-8", "surrogateescape"))
     except FormatError as error:

@@ -61,7 +61,7 @@ class Destination:
         return replace(state, trash=int(time.time())) if self.keeps and not state.trash else state
 
     def after_changes(self, tree: Tree, commit: Commit, state: State, modes: Modes) -> State:
-        """Purge the trash, then set the attributes of the top directory.
+        """Purge the trash, then set the attributes of the top directory; an error if that fails.
 
         This comes last: trash and staging area are in the top directory, and change its times.  So
         that directory is synced to disk once more.

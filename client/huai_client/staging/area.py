@@ -35,7 +35,7 @@ class Staging(AbstractContextManager["Staging"]):
         finish: Finish | None = None,
         journals: Journals | None = None,
     ) -> None:
-        """Open the area.  `boot` names this boot of the machine (default: ask the kernel).
+        """Open the area, or raise `StagingError`.  `boot` names this boot (default: the kernel's).
 
         `finish`: sets owner and mode of copies as soon as they are made, and of arrivals as soon as
         they are verified; without it that is left for later.  `journals`: those of files changed in
@@ -259,6 +259,7 @@ class WriteBack:
             thread.join()
 
     def _run(self) -> None:
+        """Start writing the folder's dirty pages to disk at each wake-up, until closed."""
         while True:
             self._wake.wait()
             self._wake.clear()

@@ -287,7 +287,7 @@ class Incoming:
                     yield path, folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _accept_left(self, run: int, by_path: Mapping[RelPath, File]) -> None:
-        """Verify the files that an interrupted run left; remove those with other names."""
+        """Verify files that an interrupted run left; delete those of other names or with links."""
         for path, folder, name, status in self._left_in(run):
             # Linked here, in a directory that was about to be published.
             if path not in by_path and status.st_nlink > 1:

@@ -125,6 +125,7 @@ class Journals:
         return self._folder / os.fsdecode(name)
 
     def _load(self, name: bytes) -> Journal | None:
+        """Read a journal; None if it is damaged."""
         with open(self._path(name), "rb", opener=_open_regular) as file:
             data = file.read()
         checksum, data = data[:_CHECKSUM], data[_CHECKSUM:]
@@ -138,6 +139,7 @@ class Journals:
 
 
 def _valid_path(path: bytes) -> RelPath | None:
+    """Return the path; None if it is invalid or the top."""
     try:
         return rel_path(path) or None
     except (FormatError, UnicodeError):

@@ -113,7 +113,10 @@ class Patches:
             self._apply(self._new.pop(file.path), ready, key)
 
     def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
-        """Write the journal, change the file, link it as ready, and drop journal and patch."""
+        """Write the journal, change the file, link it as ready, and drop journal and patch.
+
+        `PathError` if the file changed since the patch was made.
+        """
         assert self._journals is not None  # noqa: S101 - else no patch is made
         file, name = patch.file, basename(patch.file.path)
         with opened_tree(self._root) as dest, self._opened() as patches:

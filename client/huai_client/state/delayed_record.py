@@ -69,6 +69,7 @@ def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
 
 
 def _head(path: Path, data: bytes) -> DelayedHeader:
+    """Parse the first line of the file; an error if it is malformed."""
     match = _FIRST.match(data)
     if match is None:
         raise _damaged(path, "the first line is wrong")
@@ -76,6 +77,7 @@ def _head(path: Path, data: bytes) -> DelayedHeader:
 
 
 def _decode(line: bytes) -> DelayedDeletion:
+    """Parse a line of the file; `FormatError` if it is malformed."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise FormatError("a line is malformed")

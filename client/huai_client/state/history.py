@@ -194,6 +194,7 @@ def _older(path: Path) -> Path:
 
 
 def _decode(line: bytes) -> RunRecord | None:
+    """Parse a line; None if it is malformed."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -65,7 +65,7 @@ class HostLimit:
                 os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
-        """Wait in the queue for a slot, and return its handle; `ConnectionLimitError`."""
+        """Wait in the queue, without a limit, for a slot's handle; `ConnectionLimitError`."""
 
         def until(lock: Callable[[], int | None]) -> int:
             wait = _MOMENT
@@ -99,6 +99,7 @@ class HostLimit:
 
 
 def _lock(path: Path) -> int | None:
+    """Lock a file, and return its handle; None if another process holds it."""
     handle = open_lock(path, mode=0o644)
     try:
         if try_lock(handle):

@@ -160,6 +160,7 @@ class UpstreamHealth:
                 self._services.change(service, lambda _: None)
 
     def _refreshed(self, row: Failing) -> Failing | None:
+        """Return the row, corrected if the clock was set back; None if it is too old."""
         now = int(self._clock())
         if row.since < 0 or now - row.until >= _FAILURE_SECONDS:
             return None
@@ -194,6 +195,7 @@ class UpstreamSpeed:
         self._services.change(service, update)
 
     def _refreshed(self, row: ServiceSpeed) -> ServiceSpeed | None:
+        """Return the row; None if it is too old, or newer than the clock."""
         return row if 0 <= self._clock() - row.time < _SPEED_SECONDS else None
 
 

@@ -62,7 +62,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, made if missing or damaged; raises `StateError` if neither is possible."""
+        """Open the file; a missing or damaged one is created empty, `StateError` if that fails."""
         self._path = path
         with self._failing():
             try:
@@ -77,6 +77,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         self._run = 0
 
     def _opened(self) -> sqlite3.Connection:
+        """Open the database, and create its tables in a new one; `_AnotherVersionError`."""
         # Statements are transactions only between the explicit BEGIN and COMMIT.
         db = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
@@ -123,6 +124,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; `StateError` if it fails or a value has another type."""
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:

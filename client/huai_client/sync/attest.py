@@ -94,6 +94,7 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
 
 
 def _write(top: Path, data: bytes) -> None:
+    """Replace the file in `top`; `AttestError` if it cannot be written."""
     try:
         with closing(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
             _replace(dest, top, data)
@@ -104,7 +105,7 @@ def _write(top: Path, data: bytes) -> None:
 
 
 def _replace(dest: int, top: Path, data: bytes) -> None:
-    """Replace the file by a rename, durably, and restore the times of the tree's top."""
+    """Replace the file by a rename, durably; restore the times of the tree's top."""
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:

@@ -316,6 +316,7 @@ class Run:
             self._report.full_comparison(state, tuple(changed))
 
     def _anything_due(self, state: states.State) -> bool:
+        """Return True if delayed deletions or the trash are due."""
         now, head = int(time.time()), delayed_record.head(self._paths.delayed)
         due = head.due(seconds(self._module.delete_after), now)
         return due or overdue(state.trash, self._module.trash, now)

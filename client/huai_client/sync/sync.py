@@ -170,7 +170,7 @@ class Sync:
     # Metadata to plan
 
     def _prepare(self, view: View) -> PreparedPlan:
-        """Fetch and plan; a damaged repository is emptied, and all is fetched again."""
+        """Fetch and plan; if the local repository is damaged, empty it and fetch all again."""
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:

@@ -85,7 +85,10 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
 def _run_rsync(
     shared: Shared, batch: Batch, url: ContentUrl, stream: int, refused: frozenset[str]
 ) -> TransferError | None:
-    """Make an attempt by rsync, without the options that are `refused`."""
+    """Run rsync for `batch`, without `refused` options, and accept what arrived.
+
+    Returns the error that a retry may cure.
+    """
     processes, tally = shared.processes, shared.tally
 
     def on_data(size: int) -> None:
@@ -180,7 +183,7 @@ def _names(shared: Shared, batch: Batch, url: ContentUrl) -> command.Names:
 def _may_arrive_by_name(
     shared: Shared, batch: Batch, run: RsyncProcess, failure: HuaiError | None
 ) -> bool:
-    """Return True if files that were requested with their directory have to be requested by name.
+    """Set `batch.by_name`, and return it: True if files have to be requested one by one.
 
     A directory may be unreadable though its files are not.  One may hold far more than the metadata
     list: then no other directory is requested as a whole either.
@@ -203,7 +206,7 @@ def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
 def _verify(
     shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
 ) -> None:
-    """Accept the arrived files that match their metadata; the others stay open."""
+    """Accept the arrived files that match their metadata; leave the others open in `batch`."""
     is_complete = failure is None and not run.output.unverified
     verdicts = shared.staging.incoming.accept(
         batch.open, number, cut=failure is not None, ended=run.ended, check=shared.processes.check
@@ -223,7 +226,7 @@ def _verify(
 
 
 def _is_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
-    """Accept the arrived version of a volatile file, if it may be published for `file`."""
+    """Accept the arrived version of a volatile file, if fit to be published; True if it is."""
     if file.path not in shared.options.volatile:
         return False
     arrived = shared.staging.incoming.accept_newer(file, number, ended=run.ended)

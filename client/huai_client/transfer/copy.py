@@ -121,7 +121,7 @@ def take_over(staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 def _conclude(
     shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: Sequence[File]
 ) -> None:
-    """Report the files that arrived; the others stay open."""
+    """Report the files that arrived; leave the others open in `batch`."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
     rest = [
         (position, verdict) for position, verdict in enumerate(verdicts) if verdict not in _ARRIVED

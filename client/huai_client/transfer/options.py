@@ -119,7 +119,7 @@ class TransferOptions:
         )
 
     def __post_init__(self) -> None:
-        """Check the values: none may make rsync hang, do nothing or delete."""
+        """Raise `TransferOptionsError` for a value that makes rsync hang, do nothing or delete."""
         for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
             if getattr(self, name) < 1:
                 raise TransferOptionsError(f"{name} must be at least 1", hint=_HINT)

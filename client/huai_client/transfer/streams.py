@@ -166,6 +166,7 @@ class Streams:
             self._shared.tally.given_up(file, verdict)
 
     def _next_batch(self) -> Batch | None:
+        """Remove a batch from the queue; None if it is empty or the time is over."""
         shared = self._shared
         with self._guard:
             idle = not shared.queue or shared.processes.over or shared.processes.late

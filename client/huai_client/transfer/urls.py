@@ -124,6 +124,7 @@ class ContentUrl(NamedTuple):
 
 
 def _transport(text: str) -> Transport | None:
+    """Return the transport of an address; None if it is unsafe or of no known form."""
     if text.startswith("/"):
         return Transport.LOCAL
     daemon = _DAEMON.fullmatch(text) or _DOUBLE_COLON.fullmatch(text)
@@ -147,6 +148,7 @@ def own_urls(ranked_urls: Iterable[RankedUrl]) -> list[ContentUrl]:
 
 
 def _own(text: str) -> ContentUrl:
+    """Parse a configured content URL; `ContentUrlError` if it may contain a password."""
     # "http://me:1/2@host" and "http:/me:2@host" are URLs whose path has half of a password in it.
     if text.lower().startswith(("http:", "https:")) and masked(text) != text:
         reason = f"not a content URL, since it may contain a password: {masked(text)!r}"

@@ -25,6 +25,7 @@ class Owners:
         self.group: Final = cache(partial(self._number, lambda name: grp.getgrnam(name).gr_gid))
 
     def _number(self, find: Callable[[str], int], name: bytes) -> int | None:
+        """Return the id of a name or of `#ID`; None if unknown, which is added to `unknown`."""
         digits = name.removeprefix(b"#")
         try:
             number = int(digits) if digits != name and digits.isdigit() else find(os.fsdecode(name))

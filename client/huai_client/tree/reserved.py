@@ -49,6 +49,7 @@ def open_own(dest: int, dest_path: Path, path: RelPath) -> int:
 
 
 def _open(upper: int, name: bytes, path: Path) -> int:
+    """Open a directory, made if missing; `NotOursError` for a file or another's directory."""
     try:
         handle = make_directory(upper, name)
     except OSError as error:

@@ -90,6 +90,7 @@ class View:
             return self._stat_carefully(path)
 
     def _stat_carefully(self, path: RelPath) -> os.stat_result | None:
+        """Stat an entry, making its directory readable if needed; None if missing."""
         with at(path):
             try:
                 return self._open_up_and_retry(lambda: self._stat(path), parent(path))
@@ -213,6 +214,7 @@ def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
 
 
 def _entry(view: View, path: RelPath, status: os.stat_result) -> Entry | None:
+    """Return the entry of a stat; None for a device, socket or FIFO."""
     mode, mtime = stat.S_IMODE(status.st_mode), status.st_mtime_ns
     owner, group = view.names.user(status.st_uid), view.names.group(status.st_gid)
     if stat.S_ISREG(status.st_mode):

@@ -125,6 +125,7 @@ def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[Foun
 
 
 def _difference(finding: Finding) -> Iterator[FoundDifference]:
+    """Yield the difference of a finding, unless it matches."""
     if isinstance(finding, Match):
         if finding.attributes:
             names = tuple(sorted(finding.attributes))

@@ -117,6 +117,7 @@ def command(
 
 
 def _tls(certificate: str, key: str, ca: str) -> Tls | None:
+    """Return the TLS table with absolute paths, or None without any; `ConfigError` if invalid."""
     paths = {"certificate": certificate, "key": key, "ca": ca}
     absolute = {name: os.path.abspath(path) for name, path in paths.items() if path}
     return convert_tls("--tls", absolute) if absolute else None

@@ -72,7 +72,7 @@ class Watch:
         self._status = ""
 
     def run(self) -> Never:
-        """Watch until a signal ends the program."""
+        """Watch until a signal ends the program; then wait until running syncs have ended."""
         self._configure(load(self._root))
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
@@ -122,6 +122,7 @@ class Watch:
         self._reload = True
 
     def _reload_config(self) -> None:
+        """Read client.toml again; report an error and keep the modules if it is wrong."""
         notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
             self._configure(load(self._root))
@@ -130,7 +131,7 @@ class Watch:
         notify("READY=1")
 
     def _configure(self, config: ClientConfig) -> None:
-        """Schedule the modules of `config`; end and start listeners as their upstreams change."""
+        """Schedule the modules of `config` and update listeners; `ConfigError` without any."""
         names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
         if not names:
             raise no_modules(self._root)
@@ -246,12 +247,14 @@ class Watch:
             self._schedule.announce(name, now)
 
     def _applied(self, name: str) -> str | None:
+        """Return the commit that a module has applied; None without one, or if unreadable."""
         try:
             return states.load(module_places(self._root, name).state).applied
         except HuaiError:
             return None  # the sync reports the error
 
     def _update_status(self) -> None:
+        """Send systemd the status, if it changed."""
         polled = f", {self._schedule.polled} polled" if self._schedule.polled else ""
         watching = f"watching {counted(self._schedule.size, 'module')}"
         status = f"{watching}{polled}, {self._syncing} syncing"

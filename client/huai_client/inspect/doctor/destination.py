@@ -75,7 +75,7 @@ def noreplace(folder: Path) -> Finding:
 
 
 def times(folder: Path) -> Finding:
-    """Check that times of files, directories and symlinks are kept exactly."""
+    """Create entries in `folder`, and check that their times are kept exactly."""
     file, directory, symlink = folder / "timed", folder / "timed-folder", folder / "timed-link"
     file.touch()
     directory.mkdir()
@@ -97,7 +97,7 @@ def _set_time(path: Path, time: int) -> int:
 
 
 def modes(folder: Path) -> Finding:
-    """Check that permission bits are kept."""
+    """Create a file in `folder`, and check that permission bits are kept."""
     file = folder / "mode"
     file.touch()
     for mode in (0o604, 0o4711):

@@ -165,6 +165,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self._session.step(self._deadline.bound(min(slow, silent) - now))
 
     def _take_header(self, line: bytes) -> int | None:
+        """Add a header line; returns `_ABORT` if the head is too long or wrong."""
         try:
             self._last_data, self._has_data = time.monotonic(), True
             self._head_bytes += len(line)
@@ -182,6 +183,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         return None
 
     def _take_body(self, data: bytes) -> int | None:
+        """Buffer data for the reader, or pause the transfer while the buffer is full."""
         try:
             self._last_data, self._has_data = time.monotonic(), True
             if len(self._body) >= _BUFFERED_MOST:

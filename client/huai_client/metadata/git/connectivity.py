@@ -24,7 +24,7 @@ def read_commit(commit: str, objects: Objects) -> CommitObject:
 def check_connected(
     tree: bytes, complete: Iterable[bytes], objects: Objects, work: WorkLimit | None = None
 ) -> None:
-    """Raise `MissingObjectError` if any object below `tree` is missing.
+    """Raise `MissingObjectError` if any object below `tree` is missing; subtract from `work`.
 
     `complete` are trees whose objects are all here.  Memory grows with the number of trees here,
     not with how often they are named.

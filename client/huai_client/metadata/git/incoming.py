@@ -24,7 +24,7 @@ class IncomingPack:
     """A pack being received, as a context manager; it is removed unless it was installed."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is `objects/pack`; files that a killed run left there are removed."""
+        """Make `folder`, `objects/pack`, and remove files that a killed run left there."""
         folder.mkdir(parents=True, exist_ok=True)
         remove_unfinished(folder)
         self._folder = folder

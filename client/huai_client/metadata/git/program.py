@@ -95,7 +95,7 @@ class GitProgram:
             )
 
     def newest(self) -> str:
-        """Return the hex id of the commit that the branch names."""
+        """Request the hex id of the branch's commit; `UpstreamError` or `FormatError`."""
         url = self._metadata.address
         arguments = ("ls-remote", "--exit-code", *self._local(), "--", url, BRANCH)
         try:
@@ -141,7 +141,10 @@ class GitProgram:
         options: Sequence[tuple[str, str]] = (),
         received: Callable[[], int] = lambda: 0,
     ) -> bytes:
-        """Run git, and return its output; `received` counts the bytes of packs so far."""
+        """Run git, and return its output; an `UpstreamError` if it fails or takes too long.
+
+        `received` counts the bytes of packs so far.
+        """
         environment = {**self._environment([*_OPTIONS, *options]), **variables}
         process = BoundedProcess([self._program, *arguments], environment)
         try:

@@ -105,6 +105,10 @@ class ListedDaemon:
     def _list(
         self, arguments: list[bytes], folder: bytes, names: Iterable[bytes], entries: EntryList
     ) -> ListOutcome:
+        """Log in, send rsync's arguments and `names`, and add what is listed to `entries`.
+
+        An `UpstreamError` if the list is cut off.
+        """
         top = b"%b/%b" % (self._module, folder)
         argv = [b"--server", b"--sender", *arguments, b".", top]
         start = self._start_by_shell if self._shell else self._start_by_daemon
@@ -158,6 +162,7 @@ class ListedDaemon:
 
     @contextmanager
     def _connection(self) -> Iterator[socket.socket]:
+        """Connect to the daemon, through its proxy if it has one; may raise `UpstreamError`."""
         seconds = self._deadline.bound(min(self._timeout, _CONNECT_SECONDS))
         proxy = self._proxy
         if proxy is None and os.environ.get(RSYNC_PROXY):
@@ -174,7 +179,7 @@ class ListedDaemon:
             yield connection
 
     def _pass(self, proxy: Proxy, connection: socket.socket) -> None:
-        """Let the proxy connect to the daemon, as rsync's `establish_proxy_connection` does."""
+        """Have the proxy connect to the daemon, as rsync does; or raise `UpstreamDownError`."""
         login = f"\r\nProxy-Authorization: {basic_auth(proxy.login)}" if proxy.login else ""
         host, port = self._address
         connection.sendall(f"CONNECT {host}:{port} HTTP/1.0{login}\r\n\r\n".encode())
@@ -189,7 +194,7 @@ class ListedDaemon:
         raise UpstreamDownError(f"{self._url}: {proxy}: an endless response", hint=proxy.hint)
 
     def _greet(self, connection: socket.socket, lines: socket.SocketIO) -> int:
-        """Exchange versions, name the module, log in; returns the protocol."""
+        """Exchange versions, name the module, log in; return the protocol or raise an error."""
         greeting = _line(lines)
         words = greeting.split()
         if not greeting.startswith(b"@RSYNCD: ") or len(words) < 2:
@@ -237,7 +242,7 @@ class ListedDaemon:
     def _exchange(
         self, connection: socket.socket, reader: RsyncList, outgoing: Iterator[bytes]
     ) -> None:
-        """Pass on bytes both ways until the daemon closes the connection."""
+        """Pass on bytes both ways until the daemon closes the connection or is too slow."""
         connection.settimeout(0)
         waiting = bytearray()
         more: Iterator[bytes] | None = outgoing

@@ -177,7 +177,10 @@ class SourceFetch:
         return commit, tuple(sorted(set(list_packs(self._path)) - packs))
 
     def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str], probed: str) -> str:
-        """Commit the upstream's present state; what a published list does not name is unchanged."""
+        """Commit the upstream's present state, and save record and list; returns the commit's id.
+
+        What a published list does not name is unchanged.
+        """
         started = time.time()
         if record:  # a retry, after this list failed, must not take the last one for a fresh one
             save_record(self._path, record.outdated)
@@ -217,7 +220,7 @@ class SourceFetch:
 
     @contextmanager
     def _published(self, name: str) -> Iterator[Path | None]:
-        """Fetch the published list; yields its temporary path, or None without a list."""
+        """Fetch the published list; yield its path until the end of the block, or None."""
         if not name:
             yield None
             return
@@ -231,6 +234,7 @@ class SourceFetch:
             path.unlink(missing_ok=True)
 
     def _fetch_file(self, name: str, to: Path) -> None:
+        """Fetch a file by rsync; `UpstreamDownError` with the first line of its errors."""
         command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600"]
         if self._settings.shell:
             command.append(f"--rsh={shlex.join(self._settings.shell)}")

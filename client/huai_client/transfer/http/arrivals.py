@@ -114,6 +114,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self._refuse(file, drop=touched)
 
     def _next_file(self) -> File | None:
+        """Return the next file, or one to request again; None at the end."""
         return next(self._files, None) or (self._retries.popleft() if self._retries else None)
 
     def _make_job(self, file: File, begun: int) -> Job:
@@ -149,6 +150,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         return tries < _TRIES
 
     def _give_up(self, reason: str, *, failing: bool) -> None:
+        """Raise `ConnectionBrokenError` if the server is `failing`, else `UpstreamRefusedError`."""
         message = f"{self._url}: {reason}"
         if failing:
             raise ConnectionBrokenError(message, hint=RETRY_HINT)

@@ -160,7 +160,7 @@ class _Bundles(Sink):
         self._is_over = False
 
     def next_job(self) -> Job | None:
-        """Return a request for the rest, after one that brought some of it."""
+        """Return a request for the rest; None if the one before brought nothing, or at the end."""
         if self._reached is not None or self._is_over:
             return None
         self._reached = self.files

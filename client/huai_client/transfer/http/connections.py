@@ -157,6 +157,7 @@ class Connections(AbstractContextManager["Connections"]):
         return ContentRequest(self._circumstances, tls, reach, self.traffic)
 
     def _reap(self, work: Work) -> None:
+        """Conclude the requests that ended; raise the error of a callback."""
         for curl, error in self._loop.ended():
             request, epoch = self._busy.pop(curl)
             self._idle.append(request)
@@ -193,6 +194,7 @@ class Connections(AbstractContextManager["Connections"]):
             self._failure = self._failure or UpstreamRefusedError(message, hint=HINT)
 
     def _proxy(self) -> Proxy | None:
+        """The proxy for the URL; None without one."""
         return _proxy_for(self._url.source)
 
     def _may_continue(self, epoch: int) -> bool:
@@ -226,6 +228,7 @@ class Connections(AbstractContextManager["Connections"]):
 
     @staticmethod
     def _follow(request: ContentRequest, verdict: Verdict) -> list[str]:
+        """Return the addresses after one more redirect; `RedirectionError` for a loop."""
         address = request.hops[-1] if request.hops else request.job.address
         target = redirect_target(address, verdict.location)
         if len(request.hops) >= REDIRECTIONS_MOST or target in (request.job.address, *request.hops):
@@ -239,6 +242,7 @@ class Connections(AbstractContextManager["Connections"]):
 
 
 def _proxy_for(address: str) -> Proxy | None:
+    """Return the proxy for an address by the environment; None without one."""
     try:
         return proxy_for(split_url(address))
     except ValueError:

@@ -42,7 +42,7 @@ class Job:
 
     @property
     def body(self) -> bytes | None:
-        """The body of the request, which is then a POST."""
+        """The body of a POST; None for a GET."""
         return None
 
     @property

@@ -60,6 +60,7 @@ def read_headers(file: Path) -> tuple[str, ...]:
 
 
 def _parse_field(line: str, file: Path) -> str:
+    """Parse a header line of the file; `TransferOptionsError` if it must not be set."""
     match = _FIELD.fullmatch(line)
     if match is None or match[1].lower() in _OURS:
         name = match[1] if match else "a line"

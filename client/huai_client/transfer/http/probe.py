@@ -57,12 +57,14 @@ class _ProbeWork:
         self._started = False
 
     def next_job(self) -> Job | None:
+        """Return the one request; None once it was made."""
         if self._started:
             return None
         self._started = True
         return Job(self._url.source, _FIRST_BYTE, Sink())
 
     def done(self, _: Job, verdict: Verdict) -> None:
+        """Raise an error if the server wants a login or fails."""
         message = f"{self._url}: {verdict.reason}"
         if verdict.meaning is Meaning.LOGIN:
             raise UpstreamRefusedError(message, hint=LOGIN_HINT)

@@ -71,6 +71,7 @@ class _Pieces:
         self._pieces: dict[Job, Piece] = {}
 
     def next_job(self) -> Job | None:
+        """Return a request for the next piece; None after the last."""
         piece = self._next_piece()
         if piece is None:
             return None
@@ -81,6 +82,7 @@ class _Pieces:
         return job
 
     def done(self, job: Job, verdict: Verdict) -> None:
+        """Complete the piece of `job`; a `TransferError` if the response does not fit."""
         piece, meaning = self._pieces.pop(job), verdict.meaning
         if meaning is Meaning.TAKE:
             piece.complete()

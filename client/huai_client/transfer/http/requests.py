@@ -115,6 +115,7 @@ class ContentRequest(Handle):
             self._traffic.first_byte = min(waited, self._traffic.first_byte or waited)
 
     def _receive_head(self, line: bytes) -> int | None:
+        """Add a header line; abort if the head is too long."""
         self._traffic.received += len(line)
         if line.startswith(b"HTTP/"):
             self._traffic.multiplexed = line.startswith(_MULTIPLEXED)
@@ -130,6 +131,7 @@ class ContentRequest(Handle):
             return _ABORT
 
     def _accept(self, data: bytes) -> bool:
+        """Pass on data; return False to abort, after too much of it."""
         verdict = self.verdict
         self._body += len(data)
         if verdict.meaning is not Meaning.TAKE:

@@ -168,10 +168,12 @@ def _encoding_error(
 
 
 def _length(fields: Mapping[str, str]) -> int | None:
+    """Return the Content-Length; None if missing or malformed."""
     text = fields.get("content-length", "")
     return int(text) if _LENGTH.fullmatch(text) else None
 
 
 def _modified(fields: Mapping[str, str]) -> int | None:
+    """Return the Last-Modified time, seconds since the epoch; None if missing or malformed."""
     time = parse_http_date(fields.get("last-modified", ""))
     return None if time is None else int(time)

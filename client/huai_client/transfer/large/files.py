@@ -97,7 +97,7 @@ class LargeFiles:
         return done
 
     def _update(self, file: File) -> ReuseMethod | None:
-        """Stage `file` if enough of its blocks can be had; return the method as `_make` does."""
+        """Stage `file` by its method, as `_make` does; None if too few of its blocks can be had."""
         if file.digest is None or self._policy.deadline.over:
             return None
         with ExitStack() as stack:

@@ -44,6 +44,7 @@ def namesakes(name: bytes, leaves: bytes) -> list[bytes]:
 
 
 def _numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
+    """Parse digits, cut after `_DIGITS_MOST`."""
     return tuple(int(text[:_DIGITS_MOST]) for text in texts)
 
 

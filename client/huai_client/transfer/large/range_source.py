@@ -180,7 +180,10 @@ class RangeSource:
         return failure
 
     def _fetch_once(self, new_file: NewFile, ranges: SharedRanges) -> TransferError | None:
-        """Fetch ranges; raises `UpstreamFullError` if a retry may help."""
+        """Fetch ranges until none are left; return the error that ends this source.
+
+        Notes the speed.  Raises `UpstreamFullError` if a retry may help.
+        """
         with ExitStack() as kept_aside:
 
             def next_piece() -> Arriving | None:

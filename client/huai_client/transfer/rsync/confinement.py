@@ -87,7 +87,7 @@ def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
 
 
 def _restrict(domain: Domain) -> None:
-    """Restrict this thread, irrevocably."""
+    """Restrict this thread, irrevocably; `OSError` if the kernel refuses."""
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
@@ -114,6 +114,7 @@ def _allow(ruleset: int, path: bytes | int, rights: int) -> None:
 
 
 def _call(number: int, *arguments: object) -> int:
+    """Make a system call; `OSError` if it fails."""
     result: int = _libc().syscall(number, *arguments)
     if result < 0:
         code = ctypes.get_errno()
