@@ -49,7 +49,10 @@ def plan_export(
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export, under the module's lock; return the described commit too."""
+    """Write the files of an export, under the module's lock; return the described commit too.
+
+    An error if they would be the only files of an empty tree.
+    """
     tree = Path(module.path)
     with storage_errors(tree), metadata_errors(name), locked(places.lock, wait=wait):
         if plan.place.inside is not None and not holds_anything(tree):

@@ -176,6 +176,7 @@ def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
 
 
 def _list_values(result: "CommitResult") -> dict[str, object] | None:
+    """Return what a commit by lists took from them; None for a scan."""
     listed = result.listed
     if listed is None:
         return None

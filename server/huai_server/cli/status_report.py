@@ -80,6 +80,7 @@ def _committed(state: "ModuleState") -> str:
 
 
 def _undigested(name: str, places: ModulePlaces) -> tuple[int, int] | None:
+    """Return files and bytes without a digest in the newest commit; None if it is unreadable."""
     from huai_server.store.module_state import newest_commit
 
     try:

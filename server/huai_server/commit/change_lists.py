@@ -47,7 +47,10 @@ class ChangeLists(NamedTuple):
 
 
 def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:
-    """Read all `sources` (`-` is standard input) in one of `SPELLINGS`; `root` is the tree."""
+    """Read all `sources` (`-` is standard input) in one of `SPELLINGS`, or raise `ListError`.
+
+    `root` is the tree.
+    """
     engine_list = ChangeList(bytes(root))
     for source in sources:
         engine_list.begin_source(spelling)

@@ -80,7 +80,7 @@ def commit_digests(
 
 
 def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
-    """Add digests, and keep the record that commits by lists need."""
+    """Commit with `digests`, and keep the record for lists; `NoCommitError` without a commit."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise NoCommitError(making.name)
@@ -101,7 +101,10 @@ def _with_module(
     wait: float,
     work: Callable[[NextCommit], _Result],
 ) -> _Result:
-    """Call `work` under the module's lock; makes its folder, closed if it is private."""
+    """Call `work` under the module's lock; makes its folder, closed if it is private.
+
+    `EmptyRootError` if the tree is not a directory.
+    """
     name, module, places = which
     root = Path(module.path)
     with storage_errors(places.folder):
@@ -121,6 +124,7 @@ def _with_module(
 
 
 def _is_directory(root: Path) -> bool:
+    """Return True if the tree is a directory; an error if one above it cannot be entered."""
     try:
         return root.is_dir()
     except OSError as error:  # a directory above it cannot be entered

@@ -33,7 +33,10 @@ def build_listed(
     lists: ChangeLists,
     writer: PackWriter,
 ) -> ListedTree:
-    """Return the tree of `past` (with its totals), with the present state of the listed paths."""
+    """Return the tree of `past` (with its totals), with the present state of the listed paths.
+
+    `ListsNotEnoughError` if the whole tree has to be read.
+    """
     _check_length(lists, past[1])
     before = read_mounts(making.places.mounts)
     for path in before:
@@ -41,7 +44,7 @@ def build_listed(
             raise ListsNotEnoughError(f"the file system at {show(path)} is not mounted any more")
 
     def check_foreign(paths: list[bytes]) -> None:
-        """Refuse to continue where old entries may have to stay."""
+        """Raise `ListsNotEnoughError` where old entries may have to stay."""
         for path in paths:
             is_known = any(path == top or path.startswith(top + b"/") for top in before)
             is_empty = making.module.one_file_system and _is_empty(past[0], RelPath(path))

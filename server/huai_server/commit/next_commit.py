@@ -89,7 +89,10 @@ class NextCommit:
     def commit(
         self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
     ) -> Head:
-        """Make the commit of the tree that `finish` returned, and move the branch to it."""
+        """Make the commit of the tree that `finish` returned, and move the branch to it.
+
+        If it waits for signatures, the record for lists is deleted.
+        """
         # A waiting one may have been signed elsewhere: serials must be unique.
         serial = self.repository.last_serial() + 1
         info = CommitInfo(self.name, serial, totals, counts, skipped)

@@ -179,6 +179,7 @@ class TreeReader:
         return [(RelPath(path), reason_of(reason)) for path, reason in unread]
 
     def _open_engine(self) -> Engine:
+        """Open the tree in the engine; an error if its root cannot be opened."""
         options, names = scan_options(self._module), OwnerNames()
         patterns = [exclude.check_exclude(text) for text in options.exclude]
         try:
@@ -210,6 +211,7 @@ class TreeReader:
         return options._replace(later=self._module.digest == "later", holes=_HOLES, damage=damage)
 
     def _write_index(self, index: BlockIndex) -> None:
+        """Store a block index; `OSError` becomes a `HuaiError`."""
         try:
             self._blocks.write(index)
         except OSError as error:

@@ -62,7 +62,10 @@ def commit_whole(
 
 
 def audit(making: NextCommit, root: Path) -> AuditResult:
-    """Compare the whole tree with the last commit; the objects for that are removed again."""
+    """Compare the whole tree with the last commit; removes the objects for that afterwards.
+
+    `NoCommitError` without a commit.
+    """
     if making.head is None or making.past is None:
         raise NoCommitError(making.name)
     pack: bytes | None = None
@@ -84,7 +87,10 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
 def _scan_and_write(
     making: NextCommit, root: Path, options: CommitOptions
 ) -> tuple[ReadTree, bytes | None]:
-    """Scan; write new objects and the record of mounts; also return the tree of a needed commit."""
+    """Scan; write new objects and mounts, delete the record for lists.
+
+    Also returns the tree to be committed; None if nothing changed.
+    """
     try:
         with making.writing() as writer:
             read = making.reader.read_whole(
@@ -121,7 +127,7 @@ def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
 
 
 def _missed(making: NextCommit, counts: Counts) -> int | None:
-    """Count entries that differ although lists should have named them all."""
+    """Count entries that lists should have named; None if the last commit had no lists."""
     record, head = making.record, making.head
     if not (record and head and record.commit == head.commit and record.lists):
         return None

@@ -42,7 +42,7 @@ _PLAIN = re.compile("[!-~]+")
 
 
 def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
-    """Return the downstreams of `[allowed_downstreams.NAME]`; no two may share a key."""
+    """Return the downstreams of `[allowed_downstreams.NAME]`; `ConfigError` for an equal key."""
     if not isinstance(tables, dict):
         raise ConfigError(f"{path}: allowed_downstreams must hold tables", hint=SEE)
     downstreams: dict[str, AllowedDownstream] = {}
@@ -64,6 +64,7 @@ def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstre
 
 
 def _public_key(place: str, line: str) -> str:
+    """Parse the key of a table; `ConfigError` if it is malformed."""
     from huai_native._native import parse_public_key  # few configurations have such a table
 
     try:

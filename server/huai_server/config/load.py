@@ -136,7 +136,7 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path) -> ServerConfig:
-    """Read the configuration below `root`; a missing file counts as an empty one."""
+    """Read the configuration below `root`; a missing file is an empty one; `ConfigError`."""
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
@@ -181,6 +181,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
     load(root)
 
     def insert_module(modules: Any) -> None:
+        """Add the table; `ConfigError` if the name exists."""
         if name in modules:
             raise ConfigError(
                 f"module {name!r} exists already",

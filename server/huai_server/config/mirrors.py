@@ -57,5 +57,5 @@ class Mirrors(NamedTuple):
     settings: MirrorSettings
 
     def find_name(self, key: str) -> str | None:
-        """Return the name of the downstream with this public key."""
+        """Return the name of the downstream with this public key, or None."""
         return next((name for name, each in self.allowed.items() if each.key == key), None)

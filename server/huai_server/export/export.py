@@ -88,7 +88,7 @@ def export(
 ) -> tuple[Head, ExportResult]:
     """Write the requested files; `exported` are those that any export of the module writes.
 
-    Returns the described commit and the result.
+    Returns the described commit and the result; `NoCommitError` without a commit.
     """
     head = _find_described(repository, exported)
     if head is None:

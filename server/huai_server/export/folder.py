@@ -44,7 +44,7 @@ class ExportFolder:
     """An open directory, below which files are written."""
 
     def __init__(self, path: bytes) -> None:
-        """Open the directory `path`, whose components may be symlinks."""
+        """Open the directory `path`, whose components may be symlinks; `FolderError`."""
         self._path = path
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -82,7 +82,7 @@ class ExportFolder:
                 os.rmdir(RESERVED, dir_fd=directory)
 
     def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
-        """Replace the content of a file; return its size, and True if the content changed."""
+        """Replace a file's content; return its size, and True if it changed; `ExportError`."""
         try:
             with self._enter(parent(path), make=True) as directory:
                 return _replace(directory, basename(path), parts)
@@ -94,7 +94,7 @@ class ExportFolder:
 
     @contextmanager
     def _enter(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
-        """Yield a handle of a directory below, opened without following symlinks."""
+        """Yield a handle of a directory below, made with `make`; `FolderError` for a symlink."""
         handle = os.dup(self._handle)
         try:
             for name in path.split(b"/") if path else ():
@@ -181,7 +181,7 @@ def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, byte
 def _write(
     staging: int, name: bytes, old: BinaryIO | None, equal: int, rest: Iterable[bytes]
 ) -> int:
-    """Write the first `equal` bytes of `old`, then `rest`, to a new file; return its size."""
+    """Write `equal` bytes of `old`, then `rest`, to a new file, durably; return its size."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, 0o600, dir_fd=staging)
     try:

@@ -24,7 +24,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def _machine_bytes(root: Path) -> int:
-    """Return the kernel's estimate of the available bytes."""
+    """Return the kernel's estimate of the available bytes; `AttrTreeError` if it has none."""
     for line in (root / "proc/meminfo").read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(":")
         if name == "MemAvailable":

@@ -58,6 +58,7 @@ class _SelfTest:
         )
 
     def run(self, library: Path) -> None:
+        """Raise `SelfTestError` unless only unchanged files are sent, and none without library."""
         self._make()
         code, output = self._fetch(library)
         good = self._copy / _GOOD
@@ -100,6 +101,7 @@ class _SelfTest:
         generations.serve_generation(self._places, "1", str(self._real))
 
     def _fetch(self, library: Path | None) -> tuple[int, list[str]]:
+        """Write a configuration, run a daemon, fetch all; return rsync's exit code and output."""
         config = self._place / "rsyncd.conf"
         module = Module(path=str(self._real), fallback=ModuleFallback())
         served = {_NAME: FallbackModule(module, self._places.served)}

@@ -156,6 +156,7 @@ class _Service:
         self._is_building = False
 
     def run(self) -> None:
+        """Test the library, then serve until a signal; end running transfers."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._reload_now)
@@ -172,6 +173,7 @@ class _Service:
             self._unconfined.unlink(missing_ok=True)
 
     def _serve(self) -> None:
+        """Start the daemon, and look after it and the attr trees until the end."""
         self._trees.refresh()
         self._resident.keep(self._trees.images())
         self._write_conf()

@@ -55,6 +55,7 @@ class Heads:
 
 
 def _read_head(repository: Repository, _: object) -> tuple[str | None, Head | None]:
+    """Return the newest commit's id and head, or None twice (`BranchCache`)."""
     head = repository.head()
     return (head.commit if head else None), head
 
@@ -169,7 +170,7 @@ async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]
 
 
 async def _module_or_problem(heads: Heads, name: str) -> ModuleModel:
-    """Return a module; a damaged repository becomes a problem, and does not hide the others."""
+    """Return a module; a damaged repository is logged, and does not hide the others."""
     try:
         return describe(name, await heads.read(name), heads.damaged(name))
     except HuaiError as error:

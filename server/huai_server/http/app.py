@@ -169,7 +169,7 @@ def _answer_error(request: Request, error: HttpError) -> Response:
 
 
 async def _answer_expected(request: Request, error: Exception) -> Response:
-    """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
+    """Answer a `HuaiError`: an `HttpError` by its text, others by status 500 and a log line."""
     if not isinstance(error, HttpError):
         # The message may hold paths of this machine, so only the log gets it.
         _log.warning("%s: %s", request.url.path, str(error))

@@ -41,6 +41,7 @@ class BranchCache(Generic[_T]):
             return value
 
     def _open_and_read(self, repository: Path, former: _T | None) -> tuple[str | None, _T | None]:
+        """Return the newest commit's id and what is cached for it; None twice without commits."""
         if not repository.exists():
             return None, None
         return self._read(Repository(repository), former)

@@ -36,6 +36,7 @@ class ModuleFacts:
 
 
 def _count_undigested(repository: Repository, _: object) -> tuple[str | None, int]:
+    """Count files without a digest, 0 without a commit; also return the commit's id or None."""
     head = repository.head()
     if head is None:
         return None, 0

@@ -172,6 +172,7 @@ def router(access: Access, browser: Browser) -> APIRouter:
 def _tree(
     repository: Path, commit: str, path: RelPath, start: int, needle: bytes
 ) -> dict[str, Any]:
+    """Return a directory, a leaf, or the entries below that match `needle`; or raise 404."""
     opened = open_commit(repository, commit)
     following, complete = None, True
     if needle:

@@ -89,7 +89,10 @@ def _copy_applied(
     *,
     accept_rollback: bool,
 ) -> Head:
-    """Check the applied commit, and copy it; `accept_rollback` allows an older one."""
+    """Check the applied commit, and copy it; `accept_rollback` allows an older one.
+
+    `OtherNameError` if the upstream's name for the module differs.
+    """
     combined = combined_with(repository, applied.repository)
     head = combined.head_of(applied.commit)
     descriptor, _ = combined.snapshot(head)

@@ -65,6 +65,7 @@ def scan_directories(
 
 
 def _open_scan(root: Path, options: ScanOptions, *, links: bool) -> Scan:
+    """Start a scan; an error if the root cannot be opened."""
     patterns = [exclude.check_exclude(text) for text in options.exclude]
     names = OwnerNames()
     try:

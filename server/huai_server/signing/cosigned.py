@@ -72,7 +72,10 @@ def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
 
 @contextmanager
 def _unpack_request(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
-    """Unpack a request into a repository, which is deleted afterwards unless it was renamed."""
+    """Unpack a request into a repository, which is deleted after the block unless renamed.
+
+    Holds a lock; `SigningError` if the request is malformed.
+    """
     folder = root / "cosigned"
     place = folder / "examined.git"
     with storage_errors(root):
@@ -98,6 +101,7 @@ def _unpack(request: Path, place: Path) -> _Read:
 
 
 def _read_pending(repository: Repository) -> _Read:
+    """Read the commit that waits for signatures; `FormatError` if missing or malformed."""
     head = repository.head()
     if head is None:
         raise FormatError("the commit is missing", str(repository.path))
@@ -149,6 +153,7 @@ def _check_continues(former: _Read, new: _Read) -> None:
 
 
 def _read_former(root: Path, identity: str) -> _Read | None:
+    """Read the last commit that was signed for a module, or None."""
     folder = root / "cosigned" / identity
     repositories = sorted(folder.glob("*.git"), key=lambda path: int(path.stem))
     return _read_pending(Repository(repositories[-1])) if repositories else None

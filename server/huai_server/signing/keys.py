@@ -143,7 +143,7 @@ def rotate(
 
 
 def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Signer]:
-    """Return the new content of the key file, and its signer."""
+    """Return the new content of the key file, and its signer; `SigningError` if `to` is unfit."""
     path = Path(signing.key)
     is_elsewhere = is_public(read_key_file(path))
     if to is None:
@@ -184,7 +184,7 @@ def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
 
 
 def _open(root: Path, signing: Signing) -> ServerKeys:
-    """Return the keys, made if missing, after finishing a rotation that was cut."""
+    """Return the keys, made if missing, after finishing a rotation that was cut; `SigningError`."""
     chain = _read_chain(root)
     if chain is not None:
         _finish_rotation(Path(signing.key), chain)
@@ -233,7 +233,10 @@ def _check_configured(keys: ServerKeys, signing: Signing) -> None:
 def _extend(
     chain: KeyChain, keys: tuple[str, ...], signers: tuple[Signer, ...], threshold: int = 0
 ) -> KeyChain:
-    """Add a version, which all of `signers` sign; a `threshold` of 0 keeps the present one."""
+    """Return the chain with a new version, which all of `signers` sign; `SigningError`.
+
+    A `threshold` of 0 keeps the present one.
+    """
     version = Keys(chain.newest.version + 1, keys, threshold or chain.newest.threshold)
     text = version.encode()
     try:
@@ -262,6 +265,7 @@ def _next_path(path: Path, suffix: str = "") -> Path:
 
 
 def _read_chain(root: Path) -> KeyChain | None:
+    """Read the chain of keys; None without a file, `SigningError` if it is damaged."""
     path = root / _FILE
     with storage_errors(path):
         if not path.exists():

@@ -58,7 +58,7 @@ class Signer(NamedTuple):
 
 
 def open_signer(signing: Signing) -> Signer:
-    """Return the signer that server.toml names; nothing is signed yet."""
+    """Return the signer of server.toml, or raise `SigningError`; nothing is signed yet."""
     path = Path(signing.key)
     data = read_key_file(path)
     if not is_public(data):
@@ -79,7 +79,7 @@ def is_public(data: bytes) -> bool:
 
 
 def public_of(path: Path, data: bytes) -> str:
-    """Return the public key in a key file, or that of the private key in it."""
+    """Return the public key in a key file, or that of its private key; `SigningError`."""
     if not is_public(data):
         return parse_private(path, data).public
     try:
@@ -107,7 +107,7 @@ def read_key_file(path: Path) -> bytes:
 
 
 def parse_private(path: Path, data: bytes) -> PrivateKey:
-    """Return the private key in a file."""
+    """Return the private key in a file; `SigningError` if it is malformed."""
     try:
         return PrivateKey(data)
     except FormatError as error:

@@ -38,6 +38,7 @@ class PeriodicThread(AbstractContextManager["PeriodicThread"]):
         """Check once."""
 
     def _run(self) -> None:
+        """Call `look` after each pause, until stopped; errors are logged."""
         while True:
             try:
                 self.look()

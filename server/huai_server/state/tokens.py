@@ -101,7 +101,7 @@ class Tokens:
 
 
 def token_form(text: str) -> re.Match[str] | None:
-    """Match a text with the form of a token; the first group is its id."""
+    """Match a text with the form of a token, or None; the first group is its id."""
     return _TOKEN.fullmatch(text)
 
 
@@ -163,6 +163,7 @@ def revoke_token(root: Path, token_id: str) -> Token:
     revoked: list[Token] = []
 
     def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        """Return the other tokens; `UnknownTokenError` if it is not among them."""
         revoked.extend(token for token in tokens if token.id == token_id)
         if not revoked:
             raise UnknownTokenError(
@@ -186,7 +187,7 @@ def forget_module(root: Path, name: str) -> None:
 
 
 def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
-    """Replace the stored tokens by the result of `change`."""
+    """Replace the stored tokens by the result of `change`; `ConfigError` without a root."""
     path = tokens_path(root)
 
     def edit(old: str) -> str:
@@ -205,6 +206,7 @@ def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]
 
 
 def _decode(path: Path, text: str) -> tuple[Token, ...]:
+    """Decode the file; `ConfigError` if it is malformed."""
     try:
         return msgspec.json.decode(text, type=_File).tokens
     except msgspec.DecodeError as error:

@@ -71,7 +71,7 @@ def publish(
 ) -> Published:
     """Bring the files in `target` to the newest commit of `repository`; None for its own files.
 
-    `now` is in seconds since the epoch.  `content_urls`: the places of a relay's content.
+    `NoCommitError` without a commit.
     """
     newest = repository.head()
     if newest is None:
@@ -167,7 +167,7 @@ class _Publication:
         return add_list(advanced.head, advanced.closed, self._add_list(advanced.closed))
 
     def _make_step(self, old: str, new: Head) -> StaticFile | None:
-        """Make the pack from one commit to another; None if the old one is gone."""
+        """Write the pack from one commit to another; None if the old one is gone."""
         with drafted(self._target.drafts) as draft:
             try:
                 since = bytes.fromhex(self._repository.head_of(old).tree)
@@ -178,7 +178,7 @@ class _Publication:
             return self._add_pack(draft)
 
     def _with_full_pack(self, head: Static, newest: Head) -> Static:
-        """Return the head with a full pack from which a first copy is a short way from here."""
+        """Return the head with a full pack near enough; makes one if the former is too far."""
         step = find_full_pack(head)
         if step is not None:
             way = cheapest(self._near_steps(head, step), [NOTHING], head.newest)
@@ -217,6 +217,7 @@ class _Publication:
             return file
 
     def _read_list(self, file: StaticFile) -> Static | None:
+        """Read a list of the target; None if missing or malformed."""
         name = f"{FOLDER}/{file.list}"
         return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
 

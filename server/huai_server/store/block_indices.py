@@ -53,7 +53,7 @@ class BlockIndices:
         replace_file(path, index.encode(), temporary, permissions=_MODE)
 
     def prune(self, snapshot: Snapshot, now: float) -> None:
-        """Once a day, remove indices unnamed by commits for a month; `snapshot` is the newest.
+        """Once a day, delete indices unnamed by commits for a month; renew the times of others.
 
         `now` is in seconds since the epoch.
         """

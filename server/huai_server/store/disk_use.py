@@ -81,6 +81,7 @@ def unfinished(repository: Path) -> Iterable[Path]:
 
 
 def _size(path: Path) -> int | None:
+    """Return a file's size; None if it is missing."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

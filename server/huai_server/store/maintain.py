@@ -136,7 +136,7 @@ class _Maintenance:
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
-        """Replace all packs by one with all needed objects."""
+        """Replace all packs by one with all needed objects; forget the unreachable ones."""
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
         new = self._repack.merge_reachable(list_packs(repository.pack_folder, keep=True), ends)

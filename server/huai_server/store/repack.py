@@ -116,7 +116,7 @@ class Repack:
             )
 
     def _make_pack(self, arguments: Sequence[str], listed: bytes) -> NewPack:
-        """Let git make a pack of the listed objects in the work folder, and read it back."""
+        """Empty the work folder, have git write a pack of the listed objects there, and read it."""
         self._work.mkdir(exist_ok=True)
         for path in self.unfinished():
             path.unlink()

@@ -22,7 +22,7 @@ _MULTI_PACK_INDEX = "multi-pack-index"
 
 
 def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
-    """Hide `packs` from new readers, and delete the multi-pack-index, which may name them.
+    """Rename `packs`, which hides them from new readers, and delete the multi-pack-index.
 
     The caller holds the module's lock.  `now` is in seconds since the epoch.
     """

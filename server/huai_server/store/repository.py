@@ -151,7 +151,7 @@ class Repository:
             self._refs.remove_unfinished()
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        """Return the content of an object (`ObjectReader`)."""
+        """Return an object's content (`ObjectReader`); `FormatError` if missing or damaged."""
         try:
             read_object = self.packs.find(oid) or read_loose(self.path, oid)
         except OSError as error:
@@ -275,7 +275,7 @@ class Repository:
             self._refs.delete(_PENDING)
 
     def _pending_commit(self, ref: str) -> tuple[str, PendingCommit] | None:
-        """Return the commit that `ref` names and its hex id, or None."""
+        """Return the commit that `ref` names and its hex id, or None; `FormatError` if damaged."""
         with _reading(f"{self.path}: {ref}"):
             commit = self._refs.get(ref)
         if commit is None:

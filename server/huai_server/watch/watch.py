@@ -92,7 +92,7 @@ class Watcher:
                         pass
 
     def _begin(self) -> TreeWatch:
-        """Watch the tree as soon as its root exists; reports once that it is missing."""
+        """Watch the tree; wait while its root is missing, which is reported once."""
         is_reported = False
         while True:
             try:
@@ -144,7 +144,7 @@ class Watcher:
         return True
 
     def _commit_now(self, watched: TreeWatch) -> None:
-        """Commit the changed paths; after an error they wait for the next attempt."""
+        """Commit the changed paths; an error is reported, and they wait for the next attempt."""
         schedule = self._schedule
         changes, since = schedule.changes, schedule.since
         schedule.begin_commit()

@@ -94,6 +94,7 @@ class _Ensure:
     """One run; the caller holds the lock."""
 
     def __init__(self, tree: AttrTree, building: Building) -> None:
+        """Read the newest commit; `AttrTreeError` without one."""
         self._tree = tree
         self._fallback = tree.fallback
         self._building = building
@@ -121,7 +122,10 @@ class _Ensure:
         return result
 
     def _load_usable(self, *, look: bool) -> AttrState | None:
-        """Return the state of an attr tree that can be updated; None if it must be rebuilt."""
+        """Return the state of an attr tree that can be updated; None if it must be rebuilt.
+
+        With `look` or many spans it is compared with the disk; a damaged one is unsealed.
+        """
         state = self._tree.whole_state()
         if state is None:
             return None

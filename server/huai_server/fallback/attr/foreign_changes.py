@@ -93,6 +93,6 @@ def _folders(folder: str) -> list[str]:
 
 
 def _load_settled(fallback: FallbackPlaces) -> AttrState | None:
-    """Return the state of a writable attr tree that huai is not changing now."""
+    """Return the state of a writable attr tree; None for another, or while huai changes it."""
     state = STATE_FILE.load(fallback.state)
     return state if state is not None and state.target is None and state.spans else None

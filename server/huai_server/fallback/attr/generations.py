@@ -55,7 +55,7 @@ def seal(places: FallbackPlaces, mtime: int) -> None:
 
 
 def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
-    """Serve the generation `name`, with content from `real`."""
+    """Serve the generation `name`, with content from `real`; remove the mark of an update."""
     replace_link(places.real, real)
     replace_link(places.tree, f"{places.generations.name}/{name}")
     seal(places, (places.generations / name).stat().st_mtime_ns)
@@ -63,12 +63,12 @@ def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
 
 
 def stop(places: FallbackPlaces) -> None:
-    """Stop serving; connected clients finish."""
+    """Stop serving, by removing the link; connected clients finish."""
     places.tree.unlink(missing_ok=True)
 
 
 def unseal(places: FallbackPlaces) -> None:
-    """Refuse new clients, because the served generation is damaged."""
+    """Remove the seal, so that new clients are refused: the served generation is damaged."""
     places.seal.unlink(missing_ok=True)
 
 

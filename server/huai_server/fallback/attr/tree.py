@@ -76,7 +76,7 @@ class AttrTree(NamedTuple):
             generations.replace_link(self.fallback.root, self._root)
 
     def whole_state(self) -> AttrState | None:
-        """Return the state of an undamaged attr tree of this root and the configured kind."""
+        """Return the state of a whole attr tree of this root and the configured kind, or None."""
         state = STATE_FILE.load(self.fallback.state)
         is_whole = (
             state is not None

@@ -44,7 +44,7 @@ class MountError(HuaiError):
 
 
 def mount(image: Path, folder: Path) -> None:
-    """Mount `image`, which was just built, on the folder `folder`, read-only."""
+    """Mount `image`, which was just built, on the folder `folder`, read-only; `MountError`."""
     try:
         try:
             _mount(image, folder)
@@ -63,7 +63,7 @@ def mount(image: Path, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount `folder`; processes with open files there keep them.
+    """Unmount `folder`; processes with open files there keep them; `MountError`.
 
     Does nothing if `folder` is not a mount point.  The image may be deleted at once.
     """
@@ -86,7 +86,7 @@ def _refusal(message: str, error: OSError) -> MountError:
 
 @contextmanager
 def loop_device(image: Path) -> Iterator[Path]:
-    """Attach `image` to a read-only block device, and yield the device.
+    """Attach `image` to a read-only block device, and yield the device; `MountError`.
 
     The kernel detaches it when it is neither open nor mounted any more.
     """
@@ -109,6 +109,7 @@ def loop_device(image: Path) -> Iterator[Path]:
 
 
 def _attach(image: int) -> tuple[int, Path]:
+    """Attach `image` to a free loop device; return its handle and path; `OSError`."""
     control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
     try:
         for _ in range(_ATTEMPTS):

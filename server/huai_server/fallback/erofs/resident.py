@@ -75,7 +75,7 @@ class ResidentImages:
 
 
 def _lock(handle: int, size: int) -> _Locked:
-    """Map the file `handle`, and lock it in memory while it is mapped."""
+    """Map the file `handle`, and lock it in memory while it is mapped; `OSError`."""
     os.posix_fadvise(handle, 0, size, os.POSIX_FADV_WILLNEED)
     # Python's mmap has no mlock, and returns no address for it.
     mapping = library().mmap

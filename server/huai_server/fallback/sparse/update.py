@@ -69,6 +69,7 @@ def _apply(
 def _make_changes(
     maker: Maker, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
 ) -> None:
+    """Make, move and remove entries by `maker`, in an order in which each has its directory."""
     # The deepest ones first.
     directories = [each.new for each in reversed(changes) if isinstance(each.new, Directory)]
     old_directories = {each.path for each in changes if isinstance(each.old, Directory)}

@@ -54,7 +54,7 @@ class Body:
     """The body of a request.  Call `open` once, then `rest` once unless `complete`."""
 
     def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
-        """`limit` counts inflated bytes; `timeout` (s) bounds the whole body."""
+        """`limit` counts inflated bytes; `timeout` (s) bounds the whole body.  May raise 415."""
         if encoding not in _PLAIN + _GZIP:
             raise HttpError(415, "unknown content encoding", hint="send it plain or gzip")
         self._receive = receive
@@ -92,7 +92,7 @@ class Body:
         raise ClientGoneError("the client closed the connection")
 
     async def _read(self) -> AsyncIterator[bytes]:
-        """Yield the inflated parts of the body, within its limits of bytes and time."""
+        """Yield the inflated parts; raise an error above the limits of bytes and time."""
         began, received = asyncio.get_running_loop().time(), 0
         try:
             more = True
@@ -115,6 +115,7 @@ class Body:
             self._over.set()
 
     def _count(self, chunk: bytes) -> bytes:
+        """Return `chunk`; `HttpError` if the body is now above its limit."""
         self._size += len(chunk)
         if self._size > self._limit:
             raise HttpError(413, f"the request body exceeds {self._limit} bytes")

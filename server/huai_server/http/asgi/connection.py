@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start the reader's timer: the client reads more slowly than the server writes."""
+        """Start the timer that hangs up: the client reads more slowly than the server writes."""
         super().pause_writing()
         if self._credit is None:
             self._credit = self.pause_seconds

@@ -83,7 +83,7 @@ class ConnectionLimit:
         return len(self._members)
 
     def join(self, member: Member, host: str) -> bool:
-        """Add a waiting connection from `host`; False if a limit forbids it."""
+        """Add a waiting connection from `host`; False, counted and logged, at a limit."""
         address = self._address_of(host) if host else ""
         if address and self._counts[address] >= self._per_address:
             self.refused["address"] += 1
@@ -101,7 +101,7 @@ class ConnectionLimit:
         return True
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest; False if none is waiting."""
+        """Close the connection that has waited longest; False, and logged, if none waits."""
         self.refused["all"] += 1
         oldest = next(iter(self._waiting), None)
         if oldest is None:

@@ -96,6 +96,7 @@ class Limiter:
                 waiter.turn.set_result(None)
 
     async def _wait(self, address: str) -> None:
+        """Wait for a slot; an `HttpError` if the queue is full or the timeout is over."""
         same = sum(waiter.address == address for waiter in self._waiters) if address else 0
         if len(self._waiters) >= self._queue or same >= self._queue_per_address:
             raise _busy_error()

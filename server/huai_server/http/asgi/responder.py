@@ -52,7 +52,7 @@ class Responder:
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
 
     async def file(self, handle: int) -> None:
-        """Send an open file and its length, at the pace of the reader."""
+        """Send an open file and its length, at the reader's pace; an error if it shrinks."""
         size = os.fstat(handle).st_size
         await self.begin(size)
         for at in range(0, size, _PIECE):

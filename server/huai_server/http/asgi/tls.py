@@ -36,7 +36,7 @@ class TlsContext:
         self.context = _load_context(files)
 
     async def follow(self) -> None:
-        """Read the files again whenever they change, until cancelled."""
+        """Load the files again whenever they change, until cancelled; an error is logged."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             stamps = _stamps(self._files)
@@ -56,6 +56,7 @@ def _stamps(files: Tls) -> list[FileStamp]:
 
 
 def _load_context(files: Tls) -> ssl.SSLContext:
+    """Load certificate, key and client CA; `TlsError` if one is unusable or the key is open."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

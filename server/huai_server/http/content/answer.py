@@ -59,6 +59,7 @@ class _FileAnswer(FileResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
+            """Send a message; status 416 is raised, a changed file ends the response."""
             if message.get("status", 200) >= 400:
                 size = {"Content-Range": f"bytes */{self._file.size}"}
                 raise HttpError(416, "the file has none of these ranges", headers=size)

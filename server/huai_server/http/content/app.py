@@ -55,7 +55,7 @@ class ContentApp:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; `HttpError` if it is not served."""
+        """Serve a request, or raise `HttpError`; a file that changes cuts the response."""
         try:
             if scope["method"] == "POST" and scope["raw_path"].endswith(b"/"):
                 await self._answer_bundle(scope, receive, send)
@@ -80,6 +80,7 @@ class ContentApp:
             await answer(file, Headers(scope=scope))(scope, receive, send)
 
     async def _answer_bundle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the files that the body names, in one response; or raise `HttpError`."""
         name, path = _module_and_path(scope["raw_path"])
         self._access.repository(scope, name)
         files = self._files_of(name)
@@ -121,7 +122,7 @@ class ContentApp:
 
 
 def _module_and_path(raw: bytes) -> tuple[str, bytes]:
-    """Return the module and the path of a request; an escaped slash separates nothing."""
+    """Return module and path of a request; an escaped slash separates nothing; or raise 404."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")]
     if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):
         raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")

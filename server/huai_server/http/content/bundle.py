@@ -36,7 +36,10 @@ async def requested_paths(body: Body) -> bytes:
 async def send_bundle(
     snapshot: Snapshot, tree: bytes, paths: bytes, send: Send, pool: Executor
 ) -> None:
-    """Send the files of `snapshot` at `paths` below the folder `tree`."""
+    """Send the files of `snapshot` at `paths` below the folder `tree`.
+
+    `UnreadableError` before the first byte, `ClientGoneError` later.
+    """
     out = Responder(send, _TYPE, b"")
 
     def open_bundle() -> BundleReader:

@@ -77,6 +77,7 @@ class CommittedFiles:
             raise
 
     def _look_up(self, path: RelPath) -> File | None:
+        """Return the file of the newest commit, or None; an `HttpError` if it is unreadable."""
         try:
             committed = self._newest.find(path)
         except HuaiError as error:
@@ -120,6 +121,7 @@ class CommittedFiles:
         return False
 
     def _open(self, path: RelPath) -> int:
+        """Open a regular file of the tree; an `HttpError` if it changed or is unreadable."""
         try:
             handle = open_regular(self._content.tree, path)
         except PermissionError:

@@ -65,6 +65,7 @@ class EventsApp:
             pass  # an unfinished response makes the server drop the connection
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the head, and events until the client goes; drops headers from `scope`."""
         modules = _parse_modules(scope["query_string"])
         number, credentials = self._last_seen(scope["headers"]), credentials_of(scope)
         body = Body(Inbox(receive), b"", 0, self._timeout)
@@ -119,7 +120,7 @@ class EventsApp:
 
 
 def _parse_modules(query: bytes) -> frozenset[str] | None:
-    """Return the requested modules; None for all, future ones too."""
+    """Return the requested modules; None for all, future ones too; `HttpError` if too long."""
     if len(query) > _QUERY_BYTES:
         raise HttpError(
             414,

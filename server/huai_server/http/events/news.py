@@ -111,6 +111,7 @@ class News:
             _end(turn)
 
     async def _poll_repeatedly(self) -> None:
+        """Poll the branches, and wake waiters, while there are subscribers."""
         while self._subscribers and not self.stopped:
             before = self.number
             try:

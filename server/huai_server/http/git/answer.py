@@ -28,7 +28,10 @@ _log = logging.getLogger(__name__)
 
 
 async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> None:
-    """Run git for one request, and send its output to `out`; the process has ended afterwards."""
+    """Run git for one request, and send its output to `out`; the process has ended afterwards.
+
+    `HttpError` before the first byte, `ClientGoneError` later.
+    """
     async with git.start(call) as child:
         try:
             await race(_Response(call, child, git.patience, out).send(), child.feed(body))
@@ -77,6 +80,7 @@ class _Response:
         return bytes(gathered), False
 
     async def _next_piece(self) -> bytes:
+        """Return git's next output; after `patience` without, raise 504."""
         try:
             async with asyncio.timeout(self._patience):
                 return await self._child.read()
@@ -85,7 +89,7 @@ class _Response:
             raise HttpError(504, "git did not answer in time", hint="try again later") from None
 
     async def _check_end(self, gathered: bytes) -> None:
-        """Raise an error if git failed and `gathered`, which is unsent, does not report it."""
+        """Log a failure of git; raise an error unless `gathered`, unsent yet, reports it."""
         code, talk = await self._child.finish()
         if not code:
             return

@@ -68,7 +68,7 @@ class GitApp:
         self._handlers = {_ADVERT: self._send_advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve a request; an `HttpError` is sent to the client."""
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
@@ -98,6 +98,7 @@ class GitApp:
         await race(self._send_refs(call, None, scope, out), body.wait_for_disconnect())
 
     def _handler(self, operation: str) -> _Handler | None:
+        """Return what serves an operation; None for an unknown one."""
         if is_static(operation):
             return partial(self._send_static_file, operation)
         return self._handlers.get(operation)
@@ -122,6 +123,7 @@ class GitApp:
         await race(sending, body.wait_for_disconnect())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+        """Serve a POST of refs or packs until the client goes; `HttpError` if malformed."""
         check_method(scope["method"], "POST")
         headers = dict(scope["headers"])
         body = self._body(headers, inbox)

@@ -71,6 +71,7 @@ class UploadPack:
             self._in.close()
 
     async def _write(self, data: bytes) -> None:
+        """Write to git's input; `BrokenPipeError` if git closed it."""
         # Once the process has closed its end, uvloop answers a write with a RuntimeError.
         if self._in.is_closing():
             raise BrokenPipeError

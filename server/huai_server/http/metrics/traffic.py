@@ -48,7 +48,7 @@ class CountedSend:
     __slots__ = ("_kind", "_send", "_traffic")
 
     def __init__(self, traffic: Traffic, kind: str, send: Send) -> None:
-        """The request counts as running from now on."""
+        """Count the request as running, in `traffic`, from now on."""
         self._traffic = traffic
         self._kind = kind
         self._send = send

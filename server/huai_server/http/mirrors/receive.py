@@ -116,6 +116,7 @@ def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
 
 
 async def _read_body(request: Request) -> bytes:
+    """Return the body; an `HttpError` if it is too long, late or incomplete."""
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):

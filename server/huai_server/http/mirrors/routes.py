@@ -74,9 +74,10 @@ class _Reports:
         return await self._known_mirrors.states(name, self._access.repository(request.scope, name))
 
     async def held_modules(self, request: Request, mirror: str) -> list[HeldModule]:
-        """Return the modules of one mirror that the client may see."""
+        """Return the modules of one mirror that the client may see; 404 without any."""
 
         async def of_module(name: str, repository: Path) -> HeldModule | None:
+            """Return a module of the mirror, or None."""
             states = await self._known_mirrors.states(name, repository)
             state = next((each for each in states if each.mirror == mirror), None)
             if state is None:
@@ -120,7 +121,7 @@ def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRout
 
     @routes.get("/mirrors/{mirror}/mirrorz.json", responses=_FOUND)
     async def mirrorz_site(mirror: str, request: Request) -> Response:
-        """One mirror as a site of MirrorZ."""
+        """One mirror as a site of MirrorZ; 404 if it names no web server."""
         site = mirrorz(mirror, await reports.held_modules(request, mirror))
         if site is None:
             raise HttpError(404, "this mirror names no web server")

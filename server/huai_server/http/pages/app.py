@@ -118,7 +118,7 @@ def _mark(request: Request) -> None:
 
 
 def _open(access: Access, request: Request, name: str) -> tuple[Page, Path]:
-    """Return a page about a module, and the module's repository."""
+    """Return a page about a module, and its repository; note the module in the request."""
     repository = access.repository(request.scope, name)
     request.state.module = name
     return Page(request, access.client(request.scope)), repository

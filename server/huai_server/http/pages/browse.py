@@ -69,7 +69,7 @@ class Browser:
     async def diff_page(
         self, page: Page, repository: Path, name: str, commits: str, view: "View"
     ) -> Response:
-        """Return the page of the differences between the commits `OLD..NEW`."""
+        """Return the page of the differences between the commits `OLD..NEW`; 404 for other text."""
 
         def read() -> dict[str, object]:
             comparison = open_both(repository, commits)

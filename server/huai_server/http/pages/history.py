@@ -65,13 +65,13 @@ class Days(NamedTuple):
 
 
 def read_recent(repository: Repository, _: object) -> tuple[str | None, tuple[Head, ...]]:
-    """Return the newest commit's id, and at most `RECENT` commits, newest first (`BranchCache`)."""
+    """Return the newest commit's id or None, and at most `RECENT` commits (`BranchCache`)."""
     commits = tuple(islice(repository.history(), RECENT))
     return (commits[0].commit if commits else None), commits
 
 
 def read_days(repository: Repository, former: Days | None) -> tuple[str | None, Days]:
-    """Count the commits that are newer than those in `former`, or all (`BranchCache`)."""
+    """Count the commits newer than `former`, or all; return the newest's id or None too."""
     new: list[Head] = []
     for head in islice(repository.history(), KEPT):
         if former is not None and head.commit == former.newest:

@@ -48,7 +48,10 @@ class Row(NamedTuple):
 async def mirrors_page(
     page: Page, modules: Mapping[str, Path], start: int, column: int, now: Now
 ) -> Response:
-    """Return the page of the mirrors from `start` on, with the modules from `column` on."""
+    """Return the page of the mirrors from `start` on, with the modules from `column` on.
+
+    An unreadable module is logged and left out.
+    """
     columns = []
     for name in sorted(modules):
         try:

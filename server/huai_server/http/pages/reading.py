@@ -217,7 +217,7 @@ def kind_of(difference: Difference) -> str:
 
 
 def differences(comparison: Comparison, start: int, kind: str = "all") -> Differences:
-    """Read at most `ROWS` differences of a kind of `KINDS` between two commits.
+    """Read at most `ROWS` differences of a kind of `KINDS` between two commits; or raise 404.
 
     `start` counts differences of every kind, touched directories too.  A part with fewer rows is
     not always the last one: it also ends after many differences without a row.

@@ -156,7 +156,7 @@ async def module_page(
 
 
 def _content_urls(repository: Path, head: Head) -> tuple[str, ...]:
-    """Return the content URLs of a commit; none if it is damaged, and the rest can be shown."""
+    """Return the content URLs of a commit; none, and a log line, if it is damaged."""
     try:
         return Repository(repository).snapshot(head)[0].content_urls
     except HuaiError as error:
@@ -184,7 +184,7 @@ async def _charts(
 
 
 async def module_row(page: Page, name: str, repository: Path, now: Now) -> ModuleRow:
-    """Return a module as pages show it."""
+    """Return a module as pages show it; an unreadable one is logged, and marked as such."""
     try:
         commits = await now.recent.get(repository) or ()
     except HuaiError as error:
@@ -207,7 +207,7 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
 
 
 def _week(commits: Sequence[Head], now: int) -> charts.Churn | None:
-    """Return the changes of the last days, of which the `RECENT` commits may not cover all."""
+    """Return a chart of the last days' changes; None without any."""
     oldest = now // DAY_SECONDS - charts.WEEK.bars
     within = [*takewhile(lambda head: head.time // DAY_SECONDS > oldest, commits)]
     if not within:

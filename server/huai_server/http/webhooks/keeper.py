@@ -68,6 +68,7 @@ class WebHooks:
                 self._tasks[key] = hook, asyncio.ensure_future(self._serve_hook(key[0], hook))
 
     async def _serve_hook(self, module: str, hook: WebHook) -> None:
+        """Wait for commits of a module, and send each to the hook, until the server stops."""
         try:
             await self._news.join()
             number = 0
@@ -82,6 +83,7 @@ class WebHooks:
             self._news.leave()
 
     def _newest(self, module: str, number: int) -> Event | None:
+        """Return the first event of a module after `number`, or None."""
         return next((each for each in self._news.after(number) if each.module == module), None)
 
     async def _notify(self, hook: WebHook, event: Event) -> None:
