@@ -164,6 +164,7 @@ def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> N
 
 
 def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
+    """Replace a file's text by that of `change`; `mode` limits its permissions."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

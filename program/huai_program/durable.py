@@ -33,7 +33,7 @@ def replace_file(
 def replacing(
     path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
-    """Yield a file that replaces `path` after the block; if the block fails, the old file stays."""
+    """Yield a file that replaces `path`, durably, after the block; if it fails, the old stays."""
     try:
         with open_new(temporary, 0o666 if permissions is None else 0o600) as file:
             if permissions is not None:

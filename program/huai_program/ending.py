@@ -133,4 +133,5 @@ def _write_message(program: str, message: str) -> None:
 
 
 def _terminated(_number: int, _frame: object) -> None:
+    """Raise `_TerminatedError`, in place of an end by the signal."""
     raise _TerminatedError

@@ -88,6 +88,7 @@ def holder(path: Path) -> int | None:
 
 
 def _alive(process: int) -> bool:
+    """Return True if a process exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

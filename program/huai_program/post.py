@@ -94,6 +94,7 @@ def post(
 
 
 def _signature(secret_file: Path, body: bytes) -> str:
+    """Return the HMAC of `body` for its header; `ValueError` if the secret is empty."""
     with secret_file.open("rb") as file:
         secret = file.read(_SECRET_BYTES).strip()
     if not secret:

@@ -83,6 +83,7 @@ class Refs:
         return "".join(f"{commit} {each}\n" for each, commit in packed if each != name)
 
     def _read_packed(self) -> dict[str, str]:
+        """Read packed-refs: hex ids by name; `DamagedRefError` if a line is malformed."""
         if not self._packed.exists():
             return {}
         commits = {}
@@ -116,6 +117,7 @@ def _replace(path: Path, content: Callable[[], str]) -> None:
 
 
 def _link(own: Path, lock: Path) -> bool | None:
+    """Link `own` as `lock`; None if that exists."""
     with suppress(FileExistsError):
         lock.hardlink_to(own)
         return True
@@ -132,6 +134,7 @@ def _unlock(path: Path) -> None:
 
 
 def _parse_commit(name: str, content: bytes) -> str:
+    """Return the hex id in a ref; `DamagedRefError` if it is malformed."""
     commit = content.decode("ascii", "replace").removesuffix("\n")
     if not _COMMIT.fullmatch(commit):
         raise DamagedRefError(name, "is not the name of a commit")

@@ -88,6 +88,7 @@ def _masked_without_scheme(text: str) -> str:
 
 
 def _service(url: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of a URL; no port for an unknown scheme."""
     parts = split_url(url)
     return (
         parts.scheme,

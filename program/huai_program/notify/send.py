@@ -59,6 +59,7 @@ def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
 
 
 def _send_by(reasons: dict[str, str], key: str, way: Way, notification: Notification) -> None:
+    """Send a notification; put the reason of a failure, or an empty one, into `reasons`."""
     try:
         reasons[key] = way(notification)
     except Exception as error:  # noqa: BLE001 - must not fail the run

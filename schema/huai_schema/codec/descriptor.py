@@ -65,6 +65,7 @@ class Descriptor(NamedTuple):
 
     @classmethod
     def _decode(cls, data: bytes) -> "Descriptor":
+        """Decode the file; `FormatError` if it is malformed or of a newer format."""
         if len(data) > BYTES_MAX or not data.endswith(b"\n"):
             raise FormatError("too long, or truncated")
         values: dict[str, list[str]] = {key: [] for key in _KNOWN}

@@ -28,6 +28,7 @@ def unescape(text: bytes) -> bytes:
 
 
 def _decode_one(match: re.Match[bytes]) -> bytes:
+    """Return the byte of an escape; `FormatError` for a stray backslash."""
     code = match[1]
     if code is None:
         raise FormatError(f"a stray backslash: {match.string[:200]!r}")

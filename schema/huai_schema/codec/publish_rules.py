@@ -124,6 +124,7 @@ def usable_rules(texts: tuple[str, ...]) -> list[Rule]:
 
 
 def _profile_rule(rest: str, text: str) -> ProfileRule:
+    """Parse "NAME /PATH"; `FormatError` if it is malformed."""
     match = _PROFILE.fullmatch(rest)
     if match is None:
         raise FormatError(f"{text!r} is not a publish rule (profile, its name, /PATH)")

@@ -67,7 +67,10 @@ def cosign(payload: bytes, signatures: Sequence[bytes]) -> bytes:
 
 
 def split_cosigned(payload: bytes) -> tuple[bytes, list[bytes]]:
-    """Return the bytes that co-signers signed, and their armored signatures; undoes `cosign`."""
+    """Return what co-signers signed, and their armored signatures; `FormatError`.
+
+    Undoes `cosign`.
+    """
     match = _COSIGNATURES.search(payload)
     own = payload[: match.start()] if match else payload
     if b"\n" + _COSIGNATURE in own:
