@@ -63,6 +63,7 @@ def log_failures(log: LogFile | None, module: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
+    """Return the reason that a log line gives for an error."""
     if isinstance(error, HuaiError):
         return f"{error.message} (exit code {int(error.exit_code)})"
     if isinstance(error, KeyboardInterrupt):

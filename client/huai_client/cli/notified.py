@@ -36,6 +36,7 @@ def count_signature(notify: Notify, mirror: Mirror, console: Console) -> None:
 
 
 def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path: Path) -> Notifier:
+    """Return the notifier of a mirror, whose own failures are printed as warnings."""
     name = mirror.name
     about = Subject(
         program="huai-client",

@@ -151,6 +151,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         accept_rollback: bool,
         **rest: Any,
     ) -> int:
+        """Call `function` with the parsed options; an error if a limit is malformed."""
         if max_delete is not None or max_delete_in:
             from huai_client.plan.deletions import parse_exceptions, parse_limit
 

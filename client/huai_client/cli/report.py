@@ -226,6 +226,7 @@ def unreadable_line(unreadable: list[Difference]) -> str:
 
 
 def _lines(run: VerifyRun, request: VerifyRequest, differences: int) -> list[str]:
+    """Return the lines that sum up a verification."""
     tally = run.tally
     compared = f"{counted(tally.entries, 'entry', 'entries')} looked at"
     if tally.hashed:

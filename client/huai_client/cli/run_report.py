@@ -108,6 +108,7 @@ class ConsoleReport:
         )
 
     def _planned(self, prepared: "PreparedPlan") -> None:
+        """Print a plan's totals and warnings."""
         from huai_client.cli.report import by_stat_line, summary_line, warnings
 
         self._console.planned(prepared)
@@ -123,6 +124,7 @@ class ConsoleReport:
         self._info(f"proof: {line}")
 
     def _proved(self, proved: "Proved") -> None:
+        """Print a proof as a JSON event."""
         self._console.event(
             "proof",
             path=exact(proved.repository.top),

@@ -66,6 +66,7 @@ def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
 
 
 def _check_urls(place: str, urls: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for a URL that cannot be mirrored from, or is listed twice."""
     from huai_schema.codec.attestation import is_served_url  # few have this table
 
     for url in urls:

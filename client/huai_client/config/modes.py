@@ -94,6 +94,7 @@ class Modes(StrEnum):
         return self._of_real(entry, self.table.directory)
 
     def _of_real(self, entry: _Real, rule: ModeRule) -> _Real:
+        """Return the entry with its mode changed by a rule."""
         mode = entry.mode & rule.mask | rule.set
         if self.table.local:
             return entry._replace(mode=DefaultMode(mode))

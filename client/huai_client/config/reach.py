@@ -77,6 +77,7 @@ def check_networks(texts: Iterable[str]) -> None:
 
 @lru_cache(maxsize=64)
 def _addresses(url: str) -> "tuple[Address, ...]":
+    """Return the addresses of a URL's host, cached; none if it cannot be resolved."""
     if "://" in url:
         try:
             host = split_url(url).hostname
@@ -89,6 +90,7 @@ def _addresses(url: str) -> "tuple[Address, ...]":
 
 
 def _resolved(host: str) -> "tuple[Address, ...]":
+    """Resolve a host name; return no addresses if that fails."""
     from ipaddress import ip_address
 
     try:

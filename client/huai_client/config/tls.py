@@ -139,6 +139,7 @@ def certificate_hint(reason: str) -> str:
 
 
 def _host(url: str) -> str:
+    """Return the host of a URL, or an empty text if it cannot be parsed."""
     try:
         return split_url(url).hostname or ""
     except ValueError:  # the request reports the error

@@ -47,6 +47,7 @@ def _keys(module: Module) -> str:
 
 
 def _values(keys: str | None) -> dict[str, object]:
+    """Decode a JSON object; an empty one if it is malformed."""
     try:
         values = json.loads(keys or "{}")
     except (ValueError, RecursionError):

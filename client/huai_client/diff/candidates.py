@@ -278,6 +278,7 @@ def check_hardlinks(table: CandidateTable, target: Selection) -> None:
 
 
 def _check(entries: Iterable[Entry], snapshot: Snapshot) -> None:
+    """Raise `FormatError` for a hardlink whose leader is missing or differs."""
     links = [(entry, entry.link) for entry in entries if isinstance(entry, File) and entry.link]
     leaders = entries_at(snapshot, (path for _, path in links))
     for member, path in links:

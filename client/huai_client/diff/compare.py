@@ -187,6 +187,7 @@ class TreeComparison:
     def _findings(
         self, records: bytes, text: bytes, batch: columns.Batch | None
     ) -> Iterator[Finding]:
+        """Decode the engine's records; `batch` has their expected entries."""
         entries = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
         expected = map(self._modes.of, entries)
         for record, path in _records(records, text):
@@ -215,6 +216,7 @@ def _attributes(bits: int) -> frozenset[str]:
 
 
 def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
+    """Yield each record with its part of `text`."""
     begin = 0
     for record in map(_Record._make, _RECORD.iter_unpack(records)):
         yield record, text[begin : record.text_end]

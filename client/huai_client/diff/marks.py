@@ -36,6 +36,7 @@ def marks_of(selection: "Selection") -> tuple[str, ...]:
     from huai_schema.paths import ROOT, RelPath
 
     def names() -> Iterable[bytes]:
+        """Yield the names at the top of the tree, from its first entries."""
         snapshot = selection.snapshot
         for path in snapshot.own_directory(ROOT, snapshot.tree).children:
             if selection.rules.reaches(RelPath(path), directory=True):

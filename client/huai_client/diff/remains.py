@@ -76,6 +76,7 @@ def holds_nothing_else(
 
 
 def _is_one_of(view: View, path: RelPath, entries: list[Entry | None]) -> bool:
+    """Return True if the path is as one of `entries`; False if a directory is concerned."""
     if any(isinstance(entry, Directory) for entry in entries):
         return False
     local = stat_entry(view, path)

@@ -83,6 +83,7 @@ class Matching:
         return sources
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
+        """Yield sources for files by equal digests."""
         needed = {*digests(self._fetches)}
         removed: dict[bytes, list[_LocalFile]] = defaultdict(list)
         by_digest: dict[bytes, _LocalFile] = {}
@@ -227,6 +228,7 @@ class ReuseSources:
         return reuses
 
     def _search_module(self, name: str, search: "_Search") -> None:
+        """Add sources from another module's tree; errors are ignored."""
         other = config.load(self._root).module(name)
         # An error in another module must not stop this one.
         with suppress(HuaiError), View(Path(other.dest)) as view:
@@ -281,12 +283,14 @@ class _Search:
 def _digests_only(
     reuses: dict[RelPath, Reuse], fetches: Sequence[File]
 ) -> Iterable[tuple[RelPath, Reuse]]:
+    """Yield the sources of files with a digest, to be verified."""
     for file in within(fetches, reuses):
         if file.digest is not None:
             yield file.path, reuses[file.path]._replace(sure=False)
 
 
 def _has_same_stat(view: View, path: RelPath, file: File) -> bool:
+    """Return True if a local file has this size and mtime; False if it is unreadable."""
     try:
         local = stat_entry(view, path)
     except PathError:

@@ -187,6 +187,7 @@ class _SplitMoves:
 
 
 def _by_entry(difference: Difference, past: Selection, target: Selection) -> Iterator[Change]:
+    """Yield the selected changes of a difference; a moved directory becomes its entries."""
     if isinstance(difference, Change):
         old, new = past.filter_entry(difference.old), target.filter_entry(difference.new)
         if old is not None or new is not None:

@@ -39,6 +39,7 @@ def without_unsafe(diff: TreeDiff) -> tuple[TreeDiff, RelPath | None]:
 
 
 def _without_unsafe(candidate: Candidate) -> Candidate | None:
+    """Return the candidate without an unsafe symlink; None if nothing is left to do."""
     if not is_unsafe(candidate.expected):
         return candidate
     if not is_unsafe(candidate.have):

@@ -72,6 +72,7 @@ class Parser:
                 self.filter(text, f"{place} {number}")
 
     def _lines(self, text: bytes, context: RuleContext) -> None:
+        """Add the rules of all lines, comments aside."""
         for number, line in enumerate(_LINE_END.split(text), 1):
             if not line.startswith((b"#", b";")):
                 self._read(line, context._replace(place=f"{context.place} line {number}"))

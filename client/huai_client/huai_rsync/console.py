@@ -149,6 +149,7 @@ class RsyncConsole(Console):
                     self.file.write(line)
 
     def _print_error(self, text: str) -> None:
+        """Print to standard error, and to the log file if there is one."""
         sys.stderr.write(text + "\n")
         if self.file:
             self.file.write(text.encode("utf-8", "backslashreplace"))

@@ -92,6 +92,7 @@ def _refused(root: Path) -> dict[str, int]:
 
 
 def _is_empty(dest: str) -> bool:
+    """Return True if a folder is empty, missing or unreadable."""
     try:
         with os.scandir(dest) as entries:
             return next(entries, None) is None

@@ -85,6 +85,7 @@ def run_rsync(arguments: Sequence[str], *, silent: bool = False) -> int:
 
 
 def _silence() -> None:
+    """Redirect the three standard streams to /dev/null."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)

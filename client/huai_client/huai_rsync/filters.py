@@ -92,6 +92,7 @@ def beyond_filter(call_rules: "tuple[Rule, ...]", module: Module, root: Path) ->
 
 
 def _own(module: Module, root: Path) -> "tuple[Rule, ...]":
+    """Return the rules of the module's filter."""
     if not module.filter:
         return ()
     from huai_client.filters import load_rules
@@ -100,6 +101,7 @@ def _own(module: Module, root: Path) -> "tuple[Rule, ...]":
 
 
 def _spelt(rule: "Rule | None") -> str:
+    """Return a rule as an error quotes it."""
     if rule is None:
         return "no rule"
     mark = "+" if rule.include else "-"
@@ -118,6 +120,7 @@ def as_filter(call_rules: "tuple[Rule, ...]") -> tuple[str, ...]:
 
 
 def _read(option: FilterOption, parser: "Parser") -> None:
+    """Add the rules of an option of rsync's to `parser`."""
     text = os.fsencode(option.text)
     if option.option == "filter":
         parser.filter(text)

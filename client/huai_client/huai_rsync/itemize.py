@@ -97,6 +97,7 @@ def _itemized(step: PlanStep, entry: Entry, candidate: Candidate | None) -> byte
 
 
 def _tail(step: PlanStep, entry: Entry) -> bytes:
+    """Return the target of a symlink or hardlink, with rsync's arrow."""
     if isinstance(entry, Symlink):
         return b" -> " + _printable(entry.target)
     if step.kind == "link" and isinstance(entry, File) and entry.link is not None:
@@ -105,6 +106,7 @@ def _tail(step: PlanStep, entry: Entry) -> bytes:
 
 
 def _name(entry: Entry) -> bytes:
+    """Return the path as rsync prints it, a directory with a slash."""
     name = _printable(entry.path or b".")
     return name + b"/" if isinstance(entry, Directory) else name
 

@@ -50,6 +50,7 @@ def main() -> None:
 
 
 def _run(arguments: Sequence[str]) -> ExitCode:
+    """Sync, or replace this process by rsync if huai cannot do it."""
     if handover.is_below():
         handover.exec_rsync(arguments)
     if [*arguments] in _ABOUT:
@@ -84,6 +85,7 @@ def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
 
 
 def _root() -> Path:
+    """Return the state root that the environment names, or the default one."""
     from huai_client.config.load import default_root
 
     path = os.environ.get(ROOT)

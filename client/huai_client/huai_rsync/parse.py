@@ -137,6 +137,7 @@ class _Reading:
     """The levels of `--info`, which override `-v` and `--stats`."""
 
     def add(self, word: Word) -> None:
+        """Sort a word of the command line into operands, options, or what huai refuses."""
         if not word.name:
             self.operands.append(word.value)
         elif word.option.use is Treatment.MEANT:
@@ -148,6 +149,7 @@ class _Reading:
             self.refused = self.refused or f"--{word.name}"
 
     def _mean(self, word: Word) -> None:
+        """Note the value of an option that huai implements."""
         name = word.name
         if name in _FILTERS:
             self.filters.append(FilterOption(name, word.value))
@@ -167,6 +169,7 @@ class _Reading:
             self.flags[name.removeprefix("no-")] = not name.startswith("no-")
 
     def _inform(self, flags: str) -> None:
+        """Note the levels of --info."""
         for flag in flags.split(","):
             if flag.lower() == "none":
                 self.info = dict.fromkeys(("name", "del", "stats"), 0)
@@ -176,6 +179,7 @@ class _Reading:
                 self.info.update(dict.fromkeys(kinds, level))
 
     def result(self) -> RsyncRequest | Passthrough:
+        """Return the request, or the reason why rsync has to run."""
         dest = self.operands[-1] if self.operands else ""
         remote = not dest or _REMOTE.match(dest) is not None
         targets = () if remote or len(self.operands) < 2 else (dest,)
@@ -263,6 +267,7 @@ class _Reading:
         return any(self.flags.get(name) for name in (*_DELETE, "delete-excluded"))
 
     def _style(self) -> OutputStyle:
+        """Return how output is printed."""
         flags, values, info = self.flags, self.values, self.info
         verbosity = self.levels["verbose"]
         usual = ITEMIZED if flags.get("itemize-changes") else ""

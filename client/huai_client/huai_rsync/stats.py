@@ -89,6 +89,7 @@ class Stats:
             yield f"sent 0 bytes  received {self.received} bytes  total size {self.total}"
 
     def _block(self, total: int, human: int) -> Iterator[str]:
+        """Yield the lines of --stats; `total`: bytes of the tree, `human`: rsync's level."""
         if self.entries is not None:
             yield f"Number of files: {self.entries.text(human)}"
         yield f"Number of created files: {self.created.text(human)}"

@@ -153,6 +153,7 @@ class _Target:
         return self.name in load(self.root).modules
 
     def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
+        """Return the options of a sync; `now` decides if the whole tree is compared."""
         request = self.request
         return SyncOptions(
             max_delete=request.max_delete,
@@ -173,6 +174,7 @@ class _Target:
         return memory is None or memory.compared + seconds <= now
 
     def _run(self, console: RsyncConsole, options: SyncOptions) -> ExitCode:
+        """Sync the module with the options of the rsync command line, without its hooks."""
         request, module = self.request, self.module
         changed = replace(
             module,

@@ -95,6 +95,7 @@ def _key(place: str, key: str) -> Iterator[None]:
 
 
 def _check_keys(place: str, module: Module) -> None:
+    """Raise `ConfigError` for missing, malformed or too few keys."""
     if not module.keys and not module.signers:
         if module.verify == "require":
             raise ConfigError(
@@ -159,6 +160,7 @@ def _check_daemon(text: str, rest: str) -> None:
 
 
 def _check_host(text: str, example: str) -> None:
+    """Raise `ConfigError` for a URL without a host."""
     try:
         host = split_url(text).hostname
     except ValueError as error:
@@ -218,6 +220,7 @@ def _check_neighbours(config: ClientConfig, name: str) -> None:
 
 
 def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
+    """Raise `ConfigError` unless the outer tree protects the one inside it."""
     from huai_client.plan.protect import Protection
     from huai_schema.paths import rel_path
 
@@ -230,6 +233,7 @@ def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> N
 
 
 def _check_limits(place: str, module: Module) -> None:
+    """Raise an error for a malformed limit of deletions."""
     if module.max_delete == "10%" and not module.max_delete_in:
         return
     from huai_client.plan.deletions import check_limits, parse_limit
@@ -241,6 +245,7 @@ def _check_limits(place: str, module: Module) -> None:
 
 
 def _check_patterns(place: str, mirror: Mirror) -> None:
+    """Raise an error for a pattern that matches nothing, or a malformed filter."""
     module = mirror.config
     for key, patterns in (("protect", module.protect), ("in_place", module.in_place)):
         if not patterns:
@@ -271,6 +276,7 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_transfer(place: str, module: Module) -> None:
+    """Raise an error for unusable content URLs, networks, headers or options."""
     if module.list_source:
         _check_list_source(place, module)
     if module.source:
@@ -298,6 +304,7 @@ def _check_transfer(place: str, module: Module) -> None:
 
 
 def _check_source(place: str, module: Module) -> None:
+    """Raise `ConfigError` if `source` does not fit the URLs."""
     from huai_client.transfer.urls import ContentUrl, Transport
 
     with _key(place, "source"):
@@ -310,6 +317,7 @@ def _check_source(place: str, module: Module) -> None:
 
 
 def _check_list_source(place: str, module: Module) -> None:
+    """Raise `ConfigError` for a list that cannot be fetched or printed, or a key beside it."""
     with _key(place, "list_url" if module.list_url else "list_command"):
         if module.list_url and not is_http(module.list_url):
             raise ConfigError(f"{masked(module.list_url)} is not the URL of a file on a web server")
@@ -327,6 +335,7 @@ def _check_list_source(place: str, module: Module) -> None:
 
 
 def _check_tls(place: str, module: Module) -> None:
+    """Raise `ConfigError` if the certificates are unusable, or no URL is https."""
     if module.tls is None:
         return
     if not TlsFiles.of(module.tls, module.named_urls).hosts:
@@ -341,6 +350,7 @@ def _check_tls(place: str, module: Module) -> None:
 
 
 def _check_hooks(place: str, hooks: Hooks) -> None:
+    """Raise an error for a hook that is not a program."""
     for name in HOOK_NAMES:
         if command := hooks.command(name):
             with _key(place, name):
@@ -348,6 +358,7 @@ def _check_hooks(place: str, hooks: Hooks) -> None:
 
 
 def _check_program(command: tuple[str, ...]) -> None:
+    """Raise `ConfigError` unless the first word is an executable's absolute path."""
     if any("\0" in word for word in command):
         raise ConfigError("a word contains a NUL", hint="write the words without it")
     program = command[0]
@@ -363,6 +374,7 @@ def _check_program(command: tuple[str, ...]) -> None:
 
 
 def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
+    """Raise an error for an unknown profile, or an unusable command or keyring."""
     from huai_client.plan.profiles import profiles
 
     kinds = {name: profile for name, profile in profiles().items() if profile.tops}
@@ -392,6 +404,7 @@ def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
 
 
 def _check_keyring(text: str) -> None:
+    """Raise `ConfigError` for a keyring that is unreadable or armored."""
     if not os.path.isabs(text):
         raise ConfigError(f"{text!r} is not an absolute path", hint="write /usr/share/keyrings/...")
     try:

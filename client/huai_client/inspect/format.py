@@ -116,6 +116,7 @@ def run_values(
 
 
 def _way(record: RunRecord, serials: Mapping[str, int]) -> str:
+    """Return "serial OLD → NEW" of a run, as far as known."""
     new = str(record.serial) if record.serial else "?"
     if record.commit == record.before:
         return f"serial {new}" if record.serial else ""
@@ -125,6 +126,7 @@ def _way(record: RunRecord, serials: Mapping[str, int]) -> str:
 
 
 def _counts(record: RunRecord) -> str:
+    """Return what a run did, as text; of `verify`, how many paths differ."""
     if record.kind == "verify":
         how = "content too" if record.content else "attributes"
         return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"

@@ -51,6 +51,7 @@ def plan_lines(prepared: PreparedPlan) -> Iterator[PlanLine]:
 
 
 def _stage_lines(stage: Stage, prepared: PreparedPlan) -> Iterator[PlanLine]:
+    """Yield the lines of a stage's operations."""
     for file in stage.fetches:
         reuse = prepared.plan.reuses.get(file.path)
         source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""

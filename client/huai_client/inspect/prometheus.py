@@ -63,6 +63,7 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
 
 
 def _lines(modules: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield the metrics in Prometheus's text format."""
     for metric, meaning in MEANINGS.items():
         yield f"# HELP {_PREFIX}{metric} {meaning}\n# TYPE {_PREFIX}{metric} gauge\n"
         for name, values in modules.items():

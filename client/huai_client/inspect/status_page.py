@@ -97,6 +97,7 @@ def _language(tag: str, current: str) -> str:
 
 
 def _runs(root: Path, name: str) -> list[RunRecord]:
+    """Return a module's runs; none if they cannot be read."""
     try:
         return history.read(module_places(root, name).history)
     except HuaiError:  # the module's row shows it
@@ -175,6 +176,7 @@ def _outcome(words: Words, code: int) -> str:
 
 
 def _moment(seconds: float) -> str:
+    """Return a time of UTC, or a dash if there was none."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if seconds else _NEVER
     except (OverflowError, ValueError, OSError):  # beyond the calendar

@@ -134,6 +134,7 @@ def local_status(
 
 
 def _compare(view: View, path: RelPath, expected: Entry | None) -> LocalStatus:
+    """Compare a path on disk with the applied entry."""
     candidate = compare_path(view, path, expected)
     if not candidate.present:
         return LocalStatus(PathStatus.NOTHING if expected is None else PathStatus.MISSING)
@@ -236,6 +237,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
 
 
 def _rule_of(placement: Placement, module: Module, applied: Commit, *, volatile: bool) -> str:
+    """Return where the publish rule of a path comes from, or an empty text."""
     if not placement.rule:
         return ""
     if placement.rule in (*module.publish, *volatile_rules(module.volatile or ())):

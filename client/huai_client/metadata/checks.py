@@ -92,6 +92,7 @@ def is_rollback(commit: Commit, state: State) -> bool:
 
 
 def _refusal(commit: Commit, state: State) -> str:
+    """Return why a commit is refused (older, another module, a jump), or an empty text."""
     serial, identity = commit.info.serial, commit.descriptor.identity
     is_accepted = commit.id == state.applied or commit.id in state.attempted
     if serial < state.serial or (serial == state.serial and not is_accepted):

@@ -115,6 +115,7 @@ class Failover:
         failures: dict[MetadataUrl, Failure] = {}
 
         def try_all() -> T:
+            """Return the first answer of a round; `_AllFailedError` without one."""
             answers = self._round(fetch, is_behind, failures)
             if not answers:
                 raise _AllFailedError(self._retry_delay(failures))
@@ -131,6 +132,7 @@ class Failover:
         failures: dict[MetadataUrl, Failure] = {}
 
         def try_all() -> T | None:
+            """Return the first result; None if no URL has it, an error if all fail."""
             answered = False
             for url in sorted(self._ordered(), key=self._lacking.__contains__):
                 try:
@@ -153,6 +155,7 @@ class Failover:
         """Return the result of `try_all`, with retries; raises the failure of the first URL."""
 
         def pause(seconds: float) -> None:
+            """Wait, and report a long pause."""
             if seconds >= _REPORTED_PAUSE:
                 self.report(f"{failures[self.first].message}; next attempt in {seconds:.0f} s")
             self._pause(seconds)
@@ -207,6 +210,7 @@ class Failover:
         return [late[self.first]] if late else []
 
     def _ordered(self) -> list[MetadataUrl]:
+        """Return the URLs: the last that answered first, those that failed lately last."""
         by_failures = sorted(
             self.urls, key=lambda url: self._health.failed_lately(url.service, str(url))
         )
@@ -221,6 +225,7 @@ class Failover:
             self.report(error.message)
 
     def _found_behind(self, url: MetadataUrl) -> None:
+        """Report a URL that is behind, and count it as failed."""
         if len(self.urls) > 1:
             reason = f"{url}: has nothing newer than the local metadata"
             self._health.failed(str(url), reason)

@@ -374,6 +374,7 @@ def netrc_login(url: str) -> bytes:
 
 
 def _connection_error(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
+    """Return the error for a connection that failed."""
     message, number = f"{metadata}: {_reason(metadata, error)}", error.number
     if error.refusal:
         message = f"{metadata}: a redirect leads into the local network: {error.refusal}"
@@ -429,6 +430,7 @@ def _has_no_name(metadata: MetadataUrl) -> bool:
 
 
 def _status_error(metadata: MetadataUrl, head: Head) -> UpstreamError:
+    """Return the error for a status other than 200."""
     if head.status in _GONE:
         return NotServedError(
             f"{metadata}: the upstream has no such module",

@@ -63,6 +63,7 @@ class KnownHeads:
             self._write(heads)
 
     def _read(self) -> dict[str, KnownHead]:
+        """Read the file; nothing if it is missing, damaged or too old."""
         try:
             if time.time() - self._path.stat().st_mtime > self._lasts:
                 return {}

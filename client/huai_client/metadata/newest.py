@@ -80,6 +80,7 @@ def find_newest(
 
 
 def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> Newest:
+    """Ask the upstream for its newest commit by `git ls-remote`."""
     from huai_client.metadata.git.program import GitProgram  # few upstreams need it
 
     git = GitProgram(metadata, timeout=timeout, deadline=deadline)

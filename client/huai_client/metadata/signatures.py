@@ -110,7 +110,7 @@ class Signatures:
         return self._anchors, self._former
 
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
-        """Verify the signatures of a commit, and remember the result; `UntrustedError` if refused.
+        """Verify a commit's signatures, unless off, and keep the result; `UntrustedError`.
 
         `data` is the commit, `objects` reads its tree and keys.  `FormatError` if it is not a
         commit.
@@ -199,6 +199,7 @@ class Signatures:
         return not self._anchors or sorted(former.anchors) == sorted(self._anchors)
 
     def _refuse_unsigned(self) -> None:
+        """Raise `UntrustedError` if keys are configured or earlier commits were signed."""
         if self._anchors or self._accepted:
             reason = "and keys are configured" if self._anchors else "and earlier ones were"
             raise UntrustedError(

@@ -235,6 +235,8 @@ class PlanBuilder:
         return ""
 
     def _delay_policy(self, order: PublishOrder, rules: Rules) -> DelayPolicy:
+        """Return which deletions wait, and how long."""
+
         def is_named(path: RelPath) -> bool:
             directory = order.is_directory(path)
             return (directory or order.has_entry(path)) and rules.reaches(path, directory=directory)
@@ -345,6 +347,7 @@ def _own_rules(module: Module) -> list[Rule]:
 def _extent(
     commit: Commit, selection: Selection, applied: Selection | None, before: Extent | None
 ) -> Extent:
+    """Return entries and bytes of a selection, computed from those before if known."""
     if not selection.rules:
         return Extent.of_totals(commit.info.totals)
     if applied is None or before is None:

@@ -160,6 +160,7 @@ def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
 def _counts(
     removals: Iterable[Remove], limits: Mapping[RelPath, str], every_top: bool
 ) -> Counter[RelPath]:
+    """Count the removals in each limited directory, or in each one at the top."""
     counts: Counter[RelPath] = Counter()
     for item in removals:
         above = [path for path in ancestors(item.path) if path != ROOT]

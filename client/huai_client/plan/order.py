@@ -203,6 +203,7 @@ class PublishOrder(Territory):
         return self._engine.has_entry(path)
 
     def _repository(self, number: int) -> PackageRepository:
+        """Return the repository of this number, and how it was found."""
         path, kind, markers = self._engine.repository(number)
         top, profile = RelPath(path), self._profiles[kind]
         if markers is None:
@@ -222,6 +223,7 @@ def _assigned(
 
 
 def _profile_rules(rules: Rules, profiles: Mapping[str, Profile]) -> dict[RelPath, ProfileRule]:
+    """Return the first profile rule of each path; unknown profiles are left out."""
     by_path: dict[RelPath, ProfileRule] = {}
     for rule in rules:
         if isinstance(rule, ProfileRule) and rule.profile in profiles:

@@ -78,6 +78,7 @@ def reduced_modes(plan: Plan) -> list[File | Directory]:
 
 
 def _reduced(entries: Sequence[Entry]) -> list[File | Directory]:
+    """Return the entries whose mode the rules reduce."""
     some = entries.reduced() if isinstance(entries, _native.Rows) else entries
     real = (entry for entry in some if not isinstance(entry, Symlink))
     return [entry for entry in real if isinstance(entry.mode, Reduced)]

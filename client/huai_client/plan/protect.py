@@ -206,6 +206,7 @@ def may_move(
     staying_contents = ProtectedContents(tree, undeletable)
 
     def may_rename(old: RelPath, new: RelPath) -> bool:
+        """Return True if nothing protected or undeletable is moved."""
         if undeletable and (undeletable.may_cover(old) or staying_contents.contains_protected(old)):
             return False
         if not protection:
@@ -226,6 +227,7 @@ def without_expected(
     contents = ProtectedContents(tree, protection)
 
     def is_explained(difference: Difference) -> bool:
+        """Return True if protected content explains the difference."""
         path = difference.path
         if protection.may_cover(path):
             return True
@@ -243,6 +245,7 @@ def _contains_protected(path: RelPath, tree: ReadableTree, contents: ProtectedCo
 
 
 def _detach(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
+    """Return the candidate without the link to a leader that is protected or left out."""
     target = candidate.expected
     if not isinstance(target, File) or target.link is None:
         return candidate

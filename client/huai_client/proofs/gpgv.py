@@ -73,6 +73,7 @@ def _signed(
 
 
 def _failure(path: RelPath, ending: str, view: RepositoryView, command: list[str], run: Run) -> str:
+    """Return why a signed file is not proved, or an empty text."""
     if path not in view:
         return "not a file of this repository with known content"
     content = Path(os.fsdecode(view[path]))

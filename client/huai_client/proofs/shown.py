@@ -48,6 +48,7 @@ def find_changed(plan: Plan, order: PublishOrder, profiles: Container[str]) -> l
     repositories: dict[RelPath, Changed] = {}
 
     def repository_of(path: RelPath, *, symlink: bool) -> Changed | None:
+        """Return the repository to be proved around a path, or None."""
         around = order.placement_of(path, symlink=symlink).repository
         if around is None or around.profile not in profiles or order.is_volatile(path):
             return None
@@ -68,6 +69,7 @@ def find_changed(plan: Plan, order: PublishOrder, profiles: Container[str]) -> l
 
 
 def _written(plan: Plan, order: PublishOrder) -> Iterator[tuple[RelPath, File | Symlink, int]]:
+    """Yield path, entry and stage of what is written, payload aside."""
     for stage in plan.stages:
         for files in (stage.fetches, stage.links):
             yield from _without_payload(files, order, symlink=False)
@@ -77,6 +79,7 @@ def _written(plan: Plan, order: PublishOrder) -> Iterator[tuple[RelPath, File | 
 def _without_payload(
     entries: Sequence[Entry], order: PublishOrder, *, symlink: bool
 ) -> Iterator[tuple[RelPath, File | Symlink, int]]:
+    """Yield path, entry and stage of entries that are not payload."""
     for begin in range(0, len(entries), _STEP):
         some = entries[begin : begin + _STEP]
         names = [each.path for each in some] if symlink else [*paths(some)]
@@ -137,6 +140,7 @@ def lay_out(view: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
 def _in_staging(
     changed: Changed, plan: Plan, tree: View, staged: Callable[[File], tuple[int, bytes] | None]
 ) -> dict[RelPath, bytes | Symlink]:
+    """Return, by path, where the staged content of changed files is, or the symlink."""
     contents: dict[RelPath, bytes | Symlink] = {}
     leaders: dict[RelPath, list[RelPath]] = {}
     for path, entry in changed.entries.items():
@@ -198,6 +202,7 @@ def _is_symlink(tree: View, path: RelPath) -> bool:
 
 
 def _has_type(tree: View, path: RelPath, kind: int) -> bool:
+    """Return True if the path has this type; False if it is unreadable."""
     try:
         status = tree.stat(path)
     except PathError:

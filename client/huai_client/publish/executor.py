@@ -130,6 +130,7 @@ class _Run:
                 self._fail(error, step, path(item), item)
 
     def _count(self, step: StepKind, done: Sequence[T], path: Callable[[T], RelPath]) -> None:
+        """Count finished steps, and report each."""
         if not done:
             return
         self._done[step] += len(done)
@@ -175,6 +176,7 @@ class _Run:
         self._make([path for path in plan.make if path not in later and concerns(path)])
 
     def _make(self, make: Sequence[RelPath]) -> None:
+        """Make directories, with their final attributes as far as they are known."""
         tree, final = self._tree, self._final
         self._do_each(
             StepKind.MAKE,

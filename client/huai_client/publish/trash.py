@@ -103,6 +103,7 @@ class Trash:
         return join(TRASH, self._free_name(serial))
 
     def _free_name(self, serial: int) -> bytes:
+        """Return a name of a batch that is not used yet."""
         names = {batch.name for batch in self.batches()}
         batch = TrashBatch(int(time.time()), 0, serial)
         while batch.name in names:
@@ -151,6 +152,7 @@ class Trash:
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
+        """Yield a handle of the trash; None if it is missing."""
         with at(TRASH), ExitStack() as stack:
             dest = stack.enter_context(self._dest_opened())
             try:
@@ -232,6 +234,7 @@ def _find_kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse |
 
 
 def _of_this_size(file: File, batches: Iterable[TrashBatch], view: View) -> Iterator[Reuse]:
+    """Yield the trashed files of this path and size, each inode once."""
     inodes: set[tuple[int, int]] = set()
     for batch in batches:
         path = RelPath(join(TRASH, batch.name) + b"/" + file.path)

@@ -115,6 +115,7 @@ def _add_files(
 
 
 def _add_links(plan: Plan, new: Mapping[bytes, _New]) -> None:
+    """Add symlinks and hardlinks to the new directories that hold them."""
     for number, stage in enumerate(plan.stages):
         for symlink in stage.symlinks:
             if directory := new.get(parent(symlink.path)):

@@ -53,6 +53,7 @@ class Staging(AbstractContextManager["Staging"]):
             raise unusable(root, error) from error
 
     def _open(self, boot: bytes) -> None:
+        """Open the folders of the area."""
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)

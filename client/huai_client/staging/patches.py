@@ -90,6 +90,7 @@ class Patches:
         self._remove(self._left - {hashed(path) for path in paths if self._left})
 
     def _remove(self, left: set[bytes]) -> None:
+        """Delete the patches of these names."""
         if left:
             with self._opened() as patches:
                 for name in left:
@@ -139,6 +140,7 @@ class Patches:
     def _write_journal(
         self, journals: Journals, patch: Patch, target: os.stat_result, content: int
     ) -> None:
+        """Sync the patch to disk, then write the journal of its change."""
         os.fsync(content)
         # The directories above may be new, too.
         for above in (FOLDER, b".", b"..", b"../.."):
@@ -192,6 +194,7 @@ def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
 
 @contextmanager
 def _ignore_foreign_errors() -> Iterator[None]:
+    """Ignore an `OSError` of the block, unless it is the disk's."""
     try:
         yield
     except OSError as error:

@@ -123,6 +123,7 @@ class ReadyStore:
 
 
 def _read(handle: int, name: bytes) -> bytes:
+    """Return the beginning of a file, or nothing if it is unreadable."""
     try:
         with handles.opened_file(handle, name) as source:
             return os.read(source, _BOOT_BYTES)
@@ -131,6 +132,7 @@ def _read(handle: int, name: bytes) -> bytes:
 
 
 def _write(handle: int, name: bytes, content: bytes) -> None:
+    """Replace a file by a new one."""
     _native.remove_all(handle, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with closing(os.open(name, flags, 0o600, dir_fd=handle)) as target:

@@ -121,6 +121,7 @@ def append(path: Path, record: RunRecord) -> None:
 
 
 def _append(path: Path, record: RunRecord) -> None:
+    """Append a record under a lock; it may replace the last one, or be counted there."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         # A `verify` may end while another run does.

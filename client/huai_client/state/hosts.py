@@ -68,6 +68,7 @@ class HostLimit:
         """Wait in the queue, without a limit, for a slot's handle; `ConnectionLimitError`."""
 
         def until(lock: Callable[[], int | None]) -> int:
+            """Call `lock` until it returns a handle; report a wait."""
             wait = _MOMENT
             while (handle := lock()) is None:
                 if wait > _MOMENT:  # a process that is just taking a slot is not worth a message

@@ -188,6 +188,7 @@ class UpstreamSpeed:
             return
 
         def update(before: ServiceSpeed | None) -> ServiceSpeed:
+            """Return the means with the new measurement."""
             _, old_first_byte, old_rate, _ = before or ServiceSpeed(service, 0, 0, 0)
             mean = _mean(old_first_byte, first_byte), _mean(old_rate, rate)
             return ServiceSpeed(service, *mean, int(self._clock()))

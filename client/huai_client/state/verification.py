@@ -114,6 +114,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
+        """Turn an error of the database into a `StateError`."""
         try:
             yield
         except (*DAMAGES, OverflowError) as error:

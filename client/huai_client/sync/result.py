@@ -105,6 +105,7 @@ def failures(result: SyncResult, most: int = _MOST) -> Iterator[str]:
 
 
 def _missing_files(outcome: Outcome, mismatch_hint: str, most: int) -> Iterator[str]:
+    """Yield lines about files that are not here, at most `most` of each reason."""
     yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
     mismatched = "the content does not match the metadata"
     yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
@@ -119,6 +120,7 @@ def _missing_files(outcome: Outcome, mismatch_hint: str, most: int) -> Iterator[
 
 
 def _failed_changes(report: Report, most: int) -> Iterator[str]:
+    """Yield lines about changes that failed, waited or were left out."""
     yield from _capped([(each.path, each.reason) for each in report.problems], most)
     if report.withheld:
         yield (
@@ -132,6 +134,7 @@ def _failed_changes(report: Report, most: int) -> Iterator[str]:
 
 
 def _capped(pairs: list[tuple[RelPath, str]], most: int) -> Iterator[str]:
+    """Yield a line for each of the first `most` paths, and the number of the others."""
     for path, reason in pairs[:most]:
         yield f"{show(path)}: {reason}"
     if len(pairs) > most:

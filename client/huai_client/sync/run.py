@@ -130,7 +130,7 @@ class Run:
         return prepared
 
     def plan_undo(self, *, wait: float) -> "PreparedPlan":
-        """Return the plan of an undo."""
+        """Return the plan of an undo; waits `wait` seconds for the lock of the module."""
         with module_lock(self._paths, wait=wait):
             return self._undo().prepare()
 
@@ -141,6 +141,7 @@ class Run:
         differences, damage = 0, []
 
         def collect(difference: "Difference") -> None:
+            """Report a difference, and keep it for a repair."""
             nonlocal differences
             differences += 1
             if request.repair:
@@ -204,6 +205,7 @@ class Run:
     def _attested_sync(
         self, options: SyncOptions, run_log: RunLog, state: states.State
     ) -> ExitCode:
+        """Sync, then attest the tree if that is configured and all went well."""
         code = self._synced(options, run_log, state)
         if code == ExitCode.OK and self._module.attest.on and options.only is None:
             self._attest()
@@ -249,6 +251,7 @@ class Run:
         return self._conclude(result, run_log)
 
     def _undo_recorded(self, run_log: RunLog) -> ExitCode:
+        """Undo the last sync, and record the run."""
         self._finish_patches()
         result = self._undo().run(self._observer(run_log))
         code = self._conclude(result, run_log)
@@ -268,6 +271,7 @@ class Run:
         return state
 
     def _finish_patches(self) -> None:
+        """Finish the changes of an interrupted run; report those that cannot be."""
         if not self._paths.patches.exists():
             return
         from huai_client.staging import Journals, finish_patches
@@ -298,6 +302,7 @@ class Run:
         observer, changes = self._report.observer(), self._changes
 
         def planned(prepared: "PreparedPlan") -> None:
+            """Record the plan, and report it."""
             run_log.planned(prepared)
             if changes:
                 changes.record_plan(prepared)
@@ -322,6 +327,7 @@ class Run:
         return due or overdue(state.trash, self._module.trash, now)
 
     def _up_to_date(self, state: states.State) -> ExitCode:
+        """Report that nothing is new; returns `STALE` after the proof expired."""
         stale = out_of_date(
             self._module, time.time(), state.committed, state.seen or state.time, state.valid_until
         )
@@ -332,6 +338,7 @@ class Run:
         )
 
     def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
+        """Record and report the result; return its exit code."""
         from huai_client.sync.result import failures
 
         run_log.ended(result, failures(result))

@@ -37,6 +37,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self.record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Append the run to the history, unless idle; save it as the last one."""
         if error is not None:
             self.failed(error)
         self._note(seconds=round(max(0.0, time.time() - self._began), 3))

@@ -188,6 +188,7 @@ class Sync:
         metadata = self._upstream.metadata
 
         def fetch(url: MetadataUrl) -> Commit:
+            """Fetch the newest commit of `url`, and report remarks."""
             newest, judge = metadata.take_newest(url), self._signatures.judge
             commit = self._repository.fetch(url, deadline, newest, judge)
             for remark in self._repository.remarks:
@@ -242,6 +243,7 @@ class Sync:
         return applied is not None and self._repository.has(applied)
 
     def _accepted(self, commit: Commit) -> Accepted:
+        """Return the highest serial and the identity to be accepted with a commit."""
         serial = commit.info.serial
         if not self._options.accept_rollback:
             serial = max(serial, self._record.state.serial)
@@ -249,6 +251,7 @@ class Sync:
         return Accepted(serial, commit.descriptor.identity, valid_until)
 
     def _applied_commit(self) -> Commit:
+        """Return the applied commit, read from the local repository."""
         state = self._record.state
         commit = self._repository.commit(applied_id(state, self._mirror.upstream_name))
         return commit._replace(relay_urls=state.relay_urls)

@@ -92,6 +92,7 @@ def _run_rsync(
     processes, tally = shared.processes, shared.tally
 
     def on_data(size: int) -> None:
+        """Report progress; stop rsync if it is late or too slow."""
         if size:
             shared.busy.admitted(stream)
         tally.in_flight(stream, size, run.output.files)

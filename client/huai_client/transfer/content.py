@@ -225,6 +225,7 @@ def offered_urls(
 
 
 def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:
+    """Raise `UndigestedError` for a file without a digest, volatile ones aside."""
     for path, size, digest in zip(paths(files), sizes(files), digests(files), strict=True):
         if digest is None and size and path not in volatile:
             raise UndigestedError(

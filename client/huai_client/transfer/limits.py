@@ -124,6 +124,7 @@ class Bandwidth:
                 self._free += parts
 
     def _take_parts(self, rivals: int) -> int:
+        """Take this stream's share of the free parts; return how many."""
         with self._guard:
             parts = min(self._free, max(1, self._free // (max(0, rivals) + 1)))
             self._free -= parts
@@ -183,6 +184,7 @@ class Admission:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
+        """Count a stream as busy during the block."""
         with self._guard:
             self._busy += 1
         try:

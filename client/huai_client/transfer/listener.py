@@ -127,6 +127,7 @@ class Tally:
             self._listener.ended()
 
     def _report_progress(self) -> None:
+        """Report bytes and files so far, if they grew."""
         parts = (self._done, *self._in_flight.values())
         size, files = (sum(amounts) for amounts in zip(*parts, strict=True))
         # A failed attempt never lowers the progress.

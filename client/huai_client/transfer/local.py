@@ -133,6 +133,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         staging = self._staging
 
         def stage(some: list[File], area: _Area) -> _Ways:
+            """Copy or link files from their staged twins."""
             sources = [sources_by_path[reuses[file.path].source] for file in some]
             pairs = zip(sources, some, strict=True)
             keys = [
@@ -162,6 +163,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
                 return
 
         def source(file: File) -> tuple[bytes, int, int, bool, bytes | None]:
+            """Return the source of a file as `View.stage` wants it."""
             reuse = reuses[file.path]
             may_link = reuse.most_links and not tree and reuse.source != file.path
             return *reuse[:4], _key(file) if may_link and file.link is None else None
@@ -189,6 +191,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
                         return
 
     def _record(self, run: int, files: list[File], ways: list[ReuseMethod | None]) -> None:
+        """Count staged files, and keep them in the staging area."""
         self._done.update(ways)
         pairs = [*zip(files, ways, strict=True)]
         self._bytes += sum(file.size for file, way in pairs if way is not None)

@@ -100,6 +100,7 @@ class Streams:
         unanswered: list[TransferError] = []
 
         def ask() -> list[Batch]:
+            """Try all URLs, and note the error if none answers."""
             try:
                 return self._try_urls(batch, stream)
             except _UNANSWERED as error:
@@ -107,6 +108,7 @@ class Streams:
                 raise
 
         def pause(seconds: float) -> None:
+            """Wait; raise the last error if no URL ever answered."""
             if len(unanswered) >= _UNANSWERED_MOST and not self._answered:
                 raise unanswered[-1]
             shared.processes.pause(seconds)
@@ -160,6 +162,7 @@ class Streams:
         return self._ended_well or len(self._shared.refusals) < _REFUSED_MOST
 
     def _conclude(self, batch: Batch) -> None:
+        """Report the files of a batch that are given up."""
         with self._guard:
             self._failed.verdicts.extend(batch.verdicts)
         for file, verdict in batch.verdicts:

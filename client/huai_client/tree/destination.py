@@ -88,6 +88,7 @@ def check_type(dest: Path) -> None:
 
 
 def _check_writable(dest: Path, handle: int) -> None:
+    """Raise `DestinationError` unless this process may change DEST."""
     if not HANDLES.is_dir():
         raise DestinationError(
             f"{HANDLES} is missing, which huai needs to write",

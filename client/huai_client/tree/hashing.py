@@ -68,6 +68,7 @@ class Hashing(Generic[T]):
             yield self._next()
 
     def _next(self) -> Hashed[T]:
+        """Wait for the next digest, and close its file; an error becomes its reason."""
         tag, handle, job = self._waiting.popleft()
         try:
             return Hashed(tag, job.result())

@@ -46,6 +46,7 @@ class Names:
 
 
 def _name(find: Callable[[int], str], number: int) -> bytes:
+    """Return the name of an id, or `#ID` if it has none."""
     try:
         return os.fsencode(find(number))
     except KeyError:

@@ -98,6 +98,7 @@ class View:
                 return None
 
     def _stat(self, path: RelPath) -> os.stat_result:
+        """Stat an entry without following symlinks; `OSError` if it is missing."""
         # Called for every path of a walk, so it makes as few system calls as possible.
         folder, _, name = path.rpartition(b"/")
         if not name:

@@ -147,6 +147,7 @@ class SampleJob(VerifyJob):
 def _compared(
     view: View, expected: ExpectedTree, part: compare.ComparedPart, *, content: bool
 ) -> StartedJob:
+    """Start the comparison of a part of the tree."""
     comparison = TreeComparison(
         view, expected.selection, part, protected=expected.protection.rules, content=content
     )
@@ -159,12 +160,14 @@ def _compared(
 
 
 def _compare_picked(view: View, file: File) -> Compared:
+    """Compare one file."""
     order = tree_order(file.path, directory=False)
     undigested = int(file.digest is None)
     return Compared(iter([_finding(view, file)]), 1, 1, undigested, order)
 
 
 def _finding(view: View, file: File) -> Finding:
+    """Compare one file; return if it matches, is missing or unreadable."""
     try:
         local = compare_path(view, file.path, file)
     except PathError as error:

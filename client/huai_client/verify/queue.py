@@ -76,6 +76,7 @@ class Queue:
                 yield PartJob(path)
 
     def _due(self) -> list[RelPath]:
+        """Write pending results, and return the parts that are due."""
         self.flush()
         request = self._request
         return self._record.due(

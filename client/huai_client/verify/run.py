@@ -129,6 +129,7 @@ class VerifyRun:
     def _read(
         self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
     ) -> Iterator[_Segment]:
+        """Yield the differences of a job, segment by segment."""
         content = self._request.content
         started = job.start(view, expected, after, content=content)
         deviations: list[FoundDifference] = []

@@ -112,6 +112,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _summary(name: bytes, rows: Iterable[_Row]) -> VerifySummary:
+    """Sum up rows of one directory."""
     parts = list(rows)
     metadata = _times(part.metadata for part in parts)
     content = _times(part.content for part in parts)
@@ -120,6 +121,7 @@ def _summary(name: bytes, rows: Iterable[_Row]) -> VerifySummary:
 
 
 def _times(times: Iterator[int]) -> VerifyTimes:
+    """Count what was never compared or has changed, with oldest and newest times."""
     all_of_them = list(times)
     valid = [time for time in all_of_them if time > 0]
     changed = sum(time < 0 for time in all_of_them)

@@ -41,6 +41,7 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
 
 
 def _print_step(name: str, step: SnapshotChange, *, as_json: bool) -> None:
+    """Print a change, as a line or as JSON."""
     if as_json:
         print_json("change", module=name, **step_values(step))
     else:
@@ -48,6 +49,7 @@ def _print_step(name: str, step: SnapshotChange, *, as_json: bool) -> None:
 
 
 def _conclude(name: str, pair: Pair, tally: ChangeTotals, *, summary: bool, as_json: bool) -> None:
+    """Print the totals of a diff: as JSON, to standard error, or with `summary` to output."""
     if as_json:
         print_json(
             "diff",

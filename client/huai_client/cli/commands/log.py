@@ -46,6 +46,7 @@ def command(root: Path, name: str, path: str | None, number: int | None, as_json
 
 
 def _print_runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool) -> None:
+    """Print the newest `number` runs of a module, or all."""
     runs = history.read(places.history)
     serials = {run.commit: run.serial for run in runs if run.commit and run.serial}
     busy = holder(places.lock) is not None
@@ -62,6 +63,7 @@ def _print_runs(name: str, places: ModulePlaces, number: int | None, *, as_json:
 def _print_history(
     name: str, text: str, config: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
 ) -> None:
+    """Print the newest `number` commits, or all, that changed the path in `text`."""
     module, places = config
     path = parse_path_argument(text, module.dest)
     events = list(path_events(path, LocalCommits(name, places).line))
@@ -75,6 +77,7 @@ def _print_history(
 
 
 def _words(event: PathEvent) -> str:
+    """Return the line of a commit that changed a path."""
     commit, step = event.commit, event.step
     change = "was there already" if event.oldest else step_words(step)
     when = moment(commit.time)
@@ -82,6 +85,7 @@ def _words(event: PathEvent) -> str:
 
 
 def _values(event: PathEvent) -> dict[str, object]:
+    """Return the JSON fields of a commit that changed a path."""
     commit, step = event.commit, event.step
     return {
         "commit": commit.id,

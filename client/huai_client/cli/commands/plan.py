@@ -64,6 +64,7 @@ def command(
     console = Console(quiet=False, as_json=as_json)
 
     def one(name: str) -> ExitCode:
+        """Plan a sync of one module, and print the plan."""
         check_config(config, name, root)
         mirror = Mirror.of(root, name, config.module(name))
         report = ConsoleReport(mirror, console)

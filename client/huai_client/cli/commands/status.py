@@ -102,6 +102,7 @@ def _show_modules(
     as_json: bool,
     brief: bool,
 ) -> ExitCode:
+    """Print the state of modules; returns `STALE` if one is out of date."""
     code = ExitCode.OK
     for name in names:
         status = _ModuleStatus(name, config.module(name), module_places(root, name))
@@ -120,6 +121,7 @@ def _show_modules(
 
 
 def _show_failing(root: Path, *, as_json: bool) -> None:
+    """Print the upstreams that failed lately."""
     for failing in Hosts(root).health.failing():
         if as_json:
             print_json("failing", **failing._asdict())
@@ -217,6 +219,7 @@ class _ModuleStatus:
         yield from self._verification()
 
     def _last_run(self) -> Iterator[str]:
+        """Yield when the last run was in step, and since when runs fail."""
         last = self.last
         if last is None:
             return
@@ -226,6 +229,7 @@ class _ModuleStatus:
             yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
 
     def _activity(self) -> Iterator[str]:
+        """Yield an interrupted run, the running ones, and delayed deletions."""
         if self._state.attempted:
             yield interruption(self._places.history, self.last)
         if self._running:
@@ -236,12 +240,14 @@ class _ModuleStatus:
             yield counted(self._delayed, "delayed deletion", "delayed deletions")
 
     def _filter(self) -> Iterator[str]:
+        """Yield how many filter rules are applied, or will be."""
         if rules := TreeSettings.parse(self._state.filter).rules.count("\n"):
             yield f"a part of it by a filter of {counted(rules, 'rule')}"
         if self.module.filter and not rules:
             yield "its filter is applied by the next sync"
 
     def _verification(self) -> Iterator[str]:
+        """Yield what `verify` has compared so far, or that it never ran."""
         if self._verified:
             yield from _verified_remarks(self._verified)
         elif self._state.applied is not None:

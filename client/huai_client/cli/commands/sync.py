@@ -73,6 +73,7 @@ def command(
     config = msgspec.structs.replace(config, modules={**config.modules, **modules})
 
     def one(name: str) -> ExitCode:
+        """Sync one module: check its configuration, run, notify of a failure."""
         mirror = Mirror.of(root, name, modules[name])
         console = Console(quiet=quiet, as_json=as_json, log_file=log)
         notifier = guard = None

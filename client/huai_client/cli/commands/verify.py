@@ -112,6 +112,7 @@ def command(
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
 
     def one(name: str) -> ExitCode:
+        """Verify one module."""
         module = config.module(name)
         with log_failures(log, name):
             check_config(config, name, root)

@@ -74,6 +74,8 @@ class ModulePool:
                 children.poll(None)
 
     def _start(self, name: str) -> None:
+        """Start the work on a module in a child process, whose lines get its name."""
+
         def ended(code: int, took: float) -> None:
             self.codes[name] = code
             self._ended(name, code, took)
@@ -94,6 +96,7 @@ def run_all(
         return one(name)
 
     def work(name: str) -> int:
+        """Work on a module in the child process; return its exit code."""
         return conclude(
             name,
             partial(begin, name),
@@ -111,6 +114,7 @@ def run_all(
 
 
 def _ended(console: Console, name: str, code: int, seconds: float) -> None:
+    """Report the end of a child process; log one that crashed."""
     if _exit_code(code) is None:
         # A crashed process logs nothing itself.
         replace(console, module=name).log(exit_meaning(code))
@@ -119,6 +123,7 @@ def _ended(console: Console, name: str, code: int, seconds: float) -> None:
 
 
 def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
+    """Report the end of all modules, and to standard error those that failed."""
     failed = [name for name, code in codes.items() if code]
     code = worst_exit_code(codes.values())
     console.event(

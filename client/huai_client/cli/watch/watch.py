@@ -154,6 +154,7 @@ class Watch:
     # -- events
 
     def _start_listeners(self, now: float) -> None:
+        """Start the listeners that are due, each in a child process."""
         for key in [key for key, moment in self._again.items() if moment <= now]:
             if key in self._children:  # still ending, and configured again
                 continue
@@ -189,6 +190,7 @@ class Watch:
                 self._announce(name, line, now)
 
     def _announce(self, name: str, line: dict[str, Any], now: float) -> None:
+        """Schedule a sync for an announced commit, unless it is applied."""
         if self._applied(name) == line["commit"]:
             return
         newer = self._newest.get(name) != line["commit"]
@@ -215,6 +217,7 @@ class Watch:
     # -- syncs
 
     def _start_sync(self, name: str) -> None:
+        """Run `sync NAME` in a child process."""
         self._waiting.pop(name, None)
         self._schedule.began(name)
         as_json = self._console.as_json
@@ -233,6 +236,7 @@ class Watch:
         self._children.start(name, execute, handlers, partial(self._sync_ended, name))
 
     def _sync_ended(self, name: str, code: int, took: float) -> None:
+        """Report the end of a sync; schedule a retry, or the commit announced meanwhile."""
         now = time.monotonic()
         console = replace(self._console, module=name)
         failed, locked = code != ExitCode.OK, code == ExitCode.LOCKED
@@ -269,12 +273,14 @@ class _JsonLines:
         self._begun = b""
 
     def feed(self, piece: bytes) -> None:
+        """Pass each complete line, decoded, to the handler; the rest waits."""
         *lines, self._begun = (self._begun + piece).split(b"\n")
         for line in lines:
             self._handle(json.loads(line))
 
 
 def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
+    """Return how often a module is polled, in seconds; never rarer than its `max_age`."""
     watch, stale = config.watch, seconds(mirror.config.max_age)
     slow_poll = max(_LEAST_SLOW_POLL, min(_SLOW_POLL, stale)) if stale else _SLOW_POLL
     poll = seconds(watch.poll)

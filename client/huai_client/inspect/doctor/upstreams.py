@@ -122,6 +122,7 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
+    """Ask a metadata URL for its newest commit; a failure is a finding."""
     try:
         if url.listed is not None:
             return ok(describe_listing(url.listed, _TIMEOUT))

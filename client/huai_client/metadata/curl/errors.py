@@ -60,5 +60,5 @@ class SlowError(TimeoutError):
 
 
 def printable(text: str) -> str:
-    """Return the message of another program, without control characters."""
+    """Return the start of another program's message, on one line, without control characters."""
     return quoted(" ".join(text[:_TEXT_MOST].split()))

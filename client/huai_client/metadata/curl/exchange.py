@@ -124,6 +124,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self._end = error
 
     def _set_up(self, request: CurlRequest) -> None:
+        """Set method, body, headers and callbacks of the request."""
         curl = self.curl
         headers = {"Accept-Encoding": "identity", **request.headers}
         if request.body is not None:
@@ -142,6 +143,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self.set_proxy(self._proxy)
 
     def _check_end(self) -> None:
+        """Raise the error of a callback, or `BrokenError` after a failure."""
         if self.broken is not None:
             raise self.broken
         if self._end is not None and (self._end.number or self._head is None):
@@ -226,6 +228,7 @@ _sessions: dict[tuple[int, int], _Session] = {}
 
 
 def _session() -> _Session:
+    """Return the session of this thread, made at its first use and after a fork."""
     key = os.getpid(), threading.get_ident()
     if key not in _sessions:
         _sessions[key] = _Session()

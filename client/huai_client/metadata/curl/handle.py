@@ -101,6 +101,7 @@ class Handle:
             self._has_authorities = True
 
     def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
+        """Open a socket, unless the address is refused (`reach`)."""
         try:
             self.refusal = self.reach.refusal(str(address.addr[0])) if self.reach else ""
             if not self.refusal:

@@ -50,7 +50,7 @@ class Loop:
         self._multi.add_handle(handle)
 
     def break_off(self, handle: pycurl.Curl) -> None:
-        """Stop `handle`."""
+        """Abort the transfer of `handle`."""
         self._multi.remove_handle(handle)
 
     def step(self, seconds: float) -> None:
@@ -77,6 +77,7 @@ class Loop:
                 yield handle, CurlError(number, text, system)
 
     def _watch(self, action: int, socket: int, _multi: object, _data: object) -> None:
+        """Poll a socket as libcurl demands, or stop that."""
         if action == pycurl.POLL_REMOVE:
             if socket in self._sockets:
                 self._sockets.discard(socket)

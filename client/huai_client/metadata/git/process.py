@@ -103,6 +103,7 @@ class BoundedProcess:
                 _check_time(began, last_output, timeout, packed)
 
     def _append(self, piece: bytes, *, errors: bool) -> None:
+        """Add output, or errors, of which only the last bytes are kept."""
         if errors:
             self._errors = (self._errors + piece)[-_LAST_BYTES:]
         else:

@@ -230,6 +230,7 @@ class ListedDaemon:
         return b"%b %b\n" % (os.fsencode(self._user), b64encode(digest).rstrip(b"="))
 
     def _refused(self, line: str) -> UpstreamError:
+        """Return the error for a daemon's `@ERROR` line."""
         message = f"{self._url}: {line}"
         if "max connections" in line:
             return UpstreamDownError(message)
@@ -295,6 +296,7 @@ def _frame(data: bytes | bytearray) -> bytes:
 
 
 def _line(lines: socket.SocketIO) -> bytes:
+    """Read a line, up to its end or `_LINE_BYTES`."""
     line = b""
     while len(line) < _LINE_BYTES:
         byte = lines.read(1)

@@ -210,6 +210,7 @@ class SourceFetch:
         return "" if has_none else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
+        """Return the files that show if the tree changed; may ask the daemon."""
         if self._text:
             return ()
         if self._settings.probe:
@@ -312,6 +313,7 @@ class SourceFetch:
     def _amend(
         self, entries: EntryList, past: Commit, removed_paths: list[bytes], writer: PackWriter
     ) -> _Tree:
+        """Write the tree of `past` with `entries` and without `removed_paths`."""
         self._has_links |= entries.has_links
         tree, added, removed = entries.amend(past.snapshot.arguments, removed_paths, writer)
         self._finish(writer)
@@ -326,6 +328,7 @@ class SourceFetch:
         self._objects.packs.forget()
 
     def _remark(self, outcome: ListOutcome) -> None:
+        """Add a remark if the list is partial."""
         if outcome.partial:
             last = f": {outcome.messages[-1]}" if outcome.messages else ""
             self.remarks.append(

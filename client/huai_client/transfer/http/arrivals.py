@@ -118,6 +118,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         return next(self._files, None) or (self._retries.popleft() if self._retries else None)
 
     def _make_job(self, file: File, begun: int) -> Job:
+        """Return the request for a file, from its byte `begun` on if a digest proves it."""
         changes, proved = file.path in self._shared.options.volatile, file.digest is not None
         proved = proved and not changes
         requested = RequestedRange(0, file.size, file.size, proved=proved, changes=changes)
@@ -157,6 +158,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
 
     def _add_received(self, file: File, modified: int | None) -> None:
+        """Queue a file for verification, and verify all if they are enough."""
         self._failed_in_row = 0
         self._waiting.append((file, modified))
         self._waiting_size += file.size
@@ -179,6 +181,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self._judge_other(file, waiting[file])
 
     def _count_arrived(self, files: Sequence[File]) -> None:
+        """Count files, and report them as arrived."""
         self.arrived_paths.update(file.path for file in files)
         self.size += sum(file.size for file in files)
         self._shared.tally.arrived(files, stream=self._stream)
@@ -195,6 +198,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
                 self._leave_out(file)
 
     def _judge_newer(self, file: File, modified: int | None) -> None:
+        """Accept the newer version of a volatile file, or refuse it."""
         incoming = self._shared.staging.incoming
         newer = None
         if modified is not None:

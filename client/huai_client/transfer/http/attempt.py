@@ -105,6 +105,7 @@ def _watch(
     counted = 0
 
     def watch(received: int) -> None:
+        """Report progress; a `TransferError` if the server is silent or too slow."""
         nonlocal counted
         shared.processes.check_time()
         if arrivals.files > counted:

@@ -144,6 +144,7 @@ class Connections(AbstractContextManager["Connections"]):
 
     @property
     def _window(self) -> int:
+        """The number of requests at a time; 1 until the first response."""
         multiplexed = self.traffic.multiplexed
         if multiplexed is None:
             return 1
@@ -151,6 +152,7 @@ class Connections(AbstractContextManager["Connections"]):
         return requests if multiplexed else min(connections, requests)
 
     def _idle_request(self, tls: Tls, reach: Reach | None) -> ContentRequest:
+        """Take an idle request of these settings, or make one."""
         for position in reversed(range(len(self._idle))):
             if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
                 return self._idle.pop(position)
@@ -268,6 +270,7 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
 
 
 def _files_open(options: TransferOptions) -> int:
+    """Return how many files a stream may have open."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = most - len(os.listdir("/proc/self/fd"))
     return max(1, free // _SHARE // options.streams)

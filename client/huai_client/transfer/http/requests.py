@@ -123,6 +123,7 @@ class ContentRequest(Handle):
         return None if len(self._head) <= _HEAD_MAX else _ABORT
 
     def _receive_body(self, data: bytes) -> int:
+        """Pass data on; returns `_ABORT` after an error or too many bytes."""
         self._traffic.received += len(data)
         try:
             return len(data) if self._accept(data) else _ABORT

@@ -112,6 +112,7 @@ class Pieces(AbstractContextManager["Pieces"]):
         ranges, queue = SharedRanges(_spans(missing)), deque(urls)
 
         def work() -> None:
+            """Fetch from one URL of the queue after the other."""
             while not ranges.over:
                 try:
                     url = queue.popleft()
@@ -153,6 +154,7 @@ def _tiers(urls: Sequence[ContentUrl]) -> Iterator[list[ContentUrl]]:
 
 
 def _spans(ranges: Ranges) -> Iterator[Span]:
+    """Yield the ranges, cut into spans of at most `_SPAN` bytes."""
     for begin, end in ranges:
         for at in range(begin, end, _SPAN):
             yield Span(at, min(end, at + _SPAN))

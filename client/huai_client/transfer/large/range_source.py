@@ -187,6 +187,7 @@ class RangeSource:
         with ExitStack() as kept_aside:
 
             def next_piece() -> Arriving | None:
+                """Return a piece to fetch; None if none is left."""
                 assigned = ranges.assign(self._number, self._most)
                 if assigned is None:
                     return None

@@ -102,6 +102,7 @@ def _restrict(domain: Domain) -> None:
 
 
 def _allow(ruleset: int, path: bytes | int, rights: int) -> None:
+    """Allow rights below a path or handle; a missing path is ignored."""
     try:
         opened = os.dup(path) if isinstance(path, int) else os.open(path, os.O_PATH)
     except OSError:

@@ -68,6 +68,7 @@ def classify_exit(
 
 
 def _local_error(output: RsyncOutput) -> LocalWriteError:
+    """Return the error for a failure to write here."""
     if output.no_room:
         return DiskFullError(
             f"the disk is full: {output.summary()}",
@@ -80,6 +81,7 @@ def _local_error(output: RsyncOutput) -> LocalWriteError:
 
 
 def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferError:
+    """Return the error for a failure at the upstream."""
     if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
@@ -99,6 +101,7 @@ def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferErro
 
 
 def _connection_error(output: RsyncOutput, reason: str) -> TransferError:
+    """Return the error for a connection that failed or broke."""
     if _NOT_CONNECTED.search(reason) and not output.progress:
         hint = "check the content URL, and that its daemon is running"
         return UnreachableError(reason, hint=hint)
@@ -107,6 +110,7 @@ def _connection_error(output: RsyncOutput, reason: str) -> TransferError:
 
 
 def _refusal(output: RsyncOutput, reason: str) -> UpstreamRefusedError:
+    """Return the error for a daemon's refusal."""
     if output.refused in OPTIONAL:
         hint = "have it allowed in the upstream's rsyncd.conf (refuse options)"
         return OptionRefusedError(reason, hint=hint, option=output.refused)

@@ -84,6 +84,7 @@ class RsyncOutput:
         self._out = rest[:_LINE_MAX]
 
     def _read_line(self, line: bytes) -> None:
+        """Note progress and totals from a line of rsync's output."""
         if match := _PROGRESS.match(line):
             self.progress = int(match[1])
             self.files = int(match[2] or self.files)
@@ -100,6 +101,7 @@ class RsyncOutput:
             self._read_complaint(line.rstrip(b"\r"))
 
     def _read_complaint(self, line: bytes) -> None:
+        """Note the cause in a line of rsync's errors."""
         line = line.removeprefix(_PROMPT)
         if line.startswith(b"@ERROR: max connections"):
             self.full = True
