@@ -74,6 +74,7 @@ def export_after_commit(
 
 
 def _request_of(name: str, table: ModuleExport) -> ExportRequest:
+    """Return what server.toml wants exported, with defaults."""
     return ExportRequest(
         dialects=table.files,
         list_name=table.list_name or name,

@@ -110,6 +110,7 @@ def served_modules(root: Path, config: ServerConfig) -> Served:
 
 
 def _fallback_slots(config: ServerConfig) -> dict[str, FallbackSlots]:
+    """Return the lock file and limit of connections of each limited module."""
     folder, usual = Path(config.fallback.folder), config.fallback.max_connections
     slots = {}
     for name, module in config.fallback_modules.items():

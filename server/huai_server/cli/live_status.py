@@ -25,6 +25,7 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 
 
 def _row(root: Path, name: str) -> Row:
+    """Return the row of a module; marked if it needs attention."""
     places = module_places(root, name)
     state = module_state(places)
     damaged = len(read_record(places.scrub).damage)

@@ -63,6 +63,7 @@ def notify_of_signature(
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":
+    """Return what a notification is about."""
     from huai_program.notify.notification import Subject
     from huai_program.notify.notifier import this_host
 

@@ -63,6 +63,8 @@ def each_module(
         def for_each(
             root: Path, /, *, names: tuple[str, ...], every: bool, console: Console, **others: Any
         ) -> int:
+            """Call `function` for each chosen module; return the worst exit code."""
+
             def one(name: str) -> int:
                 return int(function(root, name=name, console=console, **others))
 

@@ -67,6 +67,7 @@ def watched_text(watched: "Watched | None") -> str:
 
 
 def _committed(state: "ModuleState") -> str:
+    """Return the newest commit as text, or the problem."""
     if state.problem:
         return state.problem.message
     if state.head is None:

@@ -52,6 +52,7 @@ def commit_tree(
     lists = options.lists(root) if options.lists else None
 
     def work(making: NextCommit) -> CommitResult:
+        """Commit by lists if there are any, or else the whole tree."""
         if lists is None:
             return commit_whole(making, root, options, export)
         return commit_lists(making, root, lists, options, export)

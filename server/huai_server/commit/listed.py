@@ -67,6 +67,7 @@ def _check_length(lists: ChangeLists, totals: Totals) -> None:
 
 
 def _is_mounted(path: bytes) -> bool:
+    """Return True if the path is a mount point; False if it is missing or unreadable."""
     try:
         return os.lstat(path).st_dev != os.lstat(os.path.dirname(path)).st_dev
     except OSError:

@@ -130,6 +130,7 @@ class NextCommit:
         return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign, keys.needed)
 
     def _descriptor(self) -> Descriptor:
+        """Return the descriptor by server.toml."""
         module = self.module
         return Descriptor(
             self.name,

@@ -113,6 +113,7 @@ def scrub_tree(
 
 
 def _check_root(root: Path) -> None:
+    """Raise an error if the tree is empty or unreadable."""
     try:
         holds = holds_anything(root)
     except OSError as error:
@@ -258,12 +259,14 @@ class _Run:
             self._problems.append(Problem(RelPath(path), TOO_LARGE, UNREAD))
 
     def _save_record(self) -> None:
+        """Save the record, if it changed."""
         record = ScrubRecord(self._round, self._finished, tuple(self._damage.values()))
         if record != self._written:
             write_record(self._place, record)
             self._written = record
 
     def _check_damage(self) -> None:
+        """Raise `TooMuchDamageError` at the most files that the record holds."""
         if len(self._damage) >= MOST_DAMAGE:
             raise TooMuchDamageError(
                 f"{self._name}: {len(self._damage):,} files are damaged: the scrub stops here",

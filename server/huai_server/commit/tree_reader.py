@@ -197,6 +197,7 @@ class TreeReader:
             raise root_error(self._root, error) from None
 
     def _digest_options(self) -> DigestOptions:
+        """Return how digests are made; without a pace, also which may come later."""
         options = DigestOptions(
             os.fsencode(self._places.folder),
             _HASH_THREADS,
@@ -235,6 +236,7 @@ class TreeReader:
         return tuple(converted), tuple(worded)
 
     def _count_hashed(self, files: int, size: int, holes: list[bytes]) -> None:
+        """Count hashed files; note files of `holes` as without digest."""
         self.hashed_files += files
         self.hashed_bytes += size
         for path in map(RelPath, holes):

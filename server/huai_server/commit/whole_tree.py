@@ -109,6 +109,7 @@ def _scan_and_write(
 
 
 def _check_not_empty(root: Path, read: ReadTree) -> None:
+    """Raise `EmptyRootError` if nothing was read."""
     if read.totals.entries > 1:
         return
     if read.problems:
@@ -121,6 +122,7 @@ def _check_not_empty(root: Path, read: ReadTree) -> None:
 
 
 def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
+    """Count the changes since the last commit; all entries without one."""
     if making.past is None:
         return Counts(added=totals.entries)
     return count(making.past, Snapshot(making.repository, tree))

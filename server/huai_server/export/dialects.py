@@ -85,6 +85,7 @@ def _sums_texts(source: Source, request: ExportRequest) -> Texts:
 
 
 def _sum_lines(source: Source, files: Iterator[File]) -> Iterator[bytes]:
+    """Yield lines of b3sum; files without digest or with a name that is not text aside."""
     for file in files:
         name = basename(file.path)
         if file.digest and file.path not in source.exported.files and _is_text(name):
@@ -94,6 +95,7 @@ def _sum_lines(source: Source, files: Iterator[File]) -> Iterator[bytes]:
 
 
 def _is_text(name: bytes) -> bool:
+    """Return True if a name is UTF-8 that b3sum can read back."""
     try:
         return not {"\ufffd", "\r"} & set(name.decode())
     except UnicodeDecodeError:

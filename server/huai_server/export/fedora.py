@@ -56,17 +56,20 @@ class Lists:
         yield times, self._time_list()
 
     def _rows(self, style: Literal["times"] | tuple[bytes, ...]) -> Iterator[bytes]:
+        """Yield the list's rows, and set `left_out`."""
         rows = FileList(self._source.snapshot.arguments, self._source.left_out, style)
         yield from rows
         self.left_out = rows.left_out
 
     def _full_list(self) -> Iterator[bytes]:
+        """Yield fullfilelist: all paths, those of exports last."""
         yield from self._rows(())
         other_paths = (each.path for each in self._other_exports)
         listed = (*self._source.exported.without_root(), *other_paths)
         yield b"".join(b"./" + path + b"\n" for path in listed)
 
     def _time_list(self) -> Iterator[bytes]:
+        """Yield fullfiletimelist: times, types and sizes."""
         yield b"[Version]\n2\n\n[Files]\n"
         yield from self._rows("times")
         for path in self._source.exported.without_root():

@@ -200,6 +200,7 @@ def _write(
 
 
 def _copy(old: BinaryIO, new: BinaryIO, size: int) -> None:
+    """Copy the first `size` bytes."""
     old.seek(0)
     while size and (part := old.read(min(size, _PART))):
         new.write(part)

@@ -33,6 +33,7 @@ class ExportOfTree:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
+        """Turn errors of the block into those of this tree and module."""
         tree = Path(os.fsdecode(self._plan.place.tree))
         with storage_errors(tree), metadata_errors(self._name):
             yield

@@ -36,6 +36,7 @@ def _trace_path(request: ExportRequest) -> RelPath:
 
 
 def _trace_lines(source: Source, request: ExportRequest) -> Iterator[bytes]:
+    """Yield the lines of a trace file, as Debian's mirrors have them."""
     when = datetime.fromtimestamp(source.stamp(request.heartbeat), UTC)
     started = datetime.fromtimestamp(source.time, UTC)
     moment, _, year = when.ctime().rpartition(" ")
@@ -67,6 +68,7 @@ def _architectures(source: Source) -> list[str]:
 
 
 def _names_by_time(source: Source, request: ExportRequest) -> Iterator[bytes]:
+    """Yield the trace files' names by time, our own last."""
     own = _trace_path(request)
     listing = source.snapshot.listing(_FOLDER)
     entries = decode_listing(listing) if listing else ()

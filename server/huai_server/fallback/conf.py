@@ -69,6 +69,7 @@ def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
 
 
 def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, object]]:
+    """Yield the global settings of rsyncd.conf."""
     if privileged:
         yield "uid", settings.uid
         yield "gid", settings.gid or "*"
@@ -92,6 +93,7 @@ def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, obje
 
 
 def _module(served: FallbackModule, lock_file: Path) -> Iterable[tuple[str, object]]:
+    """Yield a module's settings of rsyncd.conf."""
     settings = served.module.fallback
     yield "path", served.path
     yield "lock file", lock_file

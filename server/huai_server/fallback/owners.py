@@ -37,12 +37,14 @@ class OwnerIds:
         return ids
 
     def _uid(self, name: bytes) -> int:
+        """Return a user's id; root's, noted in `unknown`, if it is unknown here."""
         try:
             return _literal(name) or pwd.getpwnam(os.fsdecode(name)).pw_uid
         except (KeyError, ValueError):
             return self._record_unknown("user", name)
 
     def _gid(self, name: bytes) -> int:
+        """Return a group's id; root's, noted in `unknown`, if it is unknown here."""
         try:
             return _literal(name) or grp.getgrnam(os.fsdecode(name)).gr_gid
         except (KeyError, ValueError):

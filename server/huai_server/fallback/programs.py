@@ -232,6 +232,7 @@ def fetch_files(
 
 
 def _log_lines(stream: IO[bytes], log: Callable[[str], None]) -> None:
+    """Log each line of `stream` until it ends, then close it."""
     with stream:
         for raw in stream:
             with suppress(OSError):  # our own output is closed, and rsync must not block
@@ -240,6 +241,7 @@ def _log_lines(stream: IO[bytes], log: Callable[[str], None]) -> None:
 
 @contextmanager
 def _start_errors(program: Path) -> Iterator[None]:
+    """Turn an `OSError` of the block into a `ProgramError`."""
     try:
         yield
     except OSError as error:

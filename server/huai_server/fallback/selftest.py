@@ -125,6 +125,7 @@ class _SelfTest:
 
 
 def _likely_cause(settings: Fallback) -> str:
+    """Return a hint why the test may have failed."""
     if not Path("/proc/self/fd").is_dir():
         return "mount /proc: the redirection needs it"
     if settings.use_chroot and os.geteuid() != 0:

@@ -205,6 +205,7 @@ class _Service:
         return self._trees.config.fallback
 
     def _tick(self) -> None:
+        """Restart an ended daemon, reload, refresh and check attr trees, all if due."""
         self._restart_if_ended()
         self._reload()
         self._trees.refresh()
@@ -217,6 +218,7 @@ class _Service:
         self._write_conf()
 
     def _start_daemon(self) -> None:
+        """Start rsync's daemon, and wait until it listens."""
         self._started = time.monotonic()
         address, port = self._endpoint(self._settings)
         port = port or programs.free_port(address or "127.0.0.1")
@@ -315,6 +317,7 @@ class _Service:
             self._is_building = False
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        """End the loop; raise `_StopError` inside a build."""
         self._stopping = True
         self._wake.set()
         if self._is_building:

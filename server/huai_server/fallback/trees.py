@@ -151,6 +151,7 @@ class Trees:
         return None if head is None else head.commit
 
     def _update_tree(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
+        """Bring an attr tree to the newest commit; report if it changed or `look` is set."""
         result = ensure(tree, rebuild=rebuild, look=look, wait=0, building=self.building)
         if look or result.action != "none":
             self.on_update(tree.name, result)
@@ -188,6 +189,7 @@ class Trees:
         self._update_tree(tree, look=True)
 
     def _remove_forgotten(self) -> None:
+        """Delete the attr trees of modules that are not in server.toml, and report it."""
         # If server.toml is missing, most likely its disk is not mounted.
         if config_path(self.root).exists():
             for name in remove_forgotten(self.root, self.config):

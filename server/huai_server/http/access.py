@@ -211,6 +211,7 @@ def _private_send(send: Send) -> Send:
     """Return a `send` that keeps shared caches from storing the response."""
 
     async def sending(message: Any) -> None:
+        """Send a message, whose response no shared cache may keep."""
         if message["type"] == "http.response.start":
             other_headers = [
                 each for each in message.get("headers", ()) if each[0] != b"cache-control"

@@ -121,6 +121,7 @@ class Application:
             counted_send.end()
 
     async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Pass a request to git, to content or to the API and pages."""
         path = scope["path"]
         if path.startswith(git.PREFIX):
             await self.git(scope, receive, send)
@@ -143,6 +144,8 @@ class Application:
             await self._compressed(scope, receive, send)
 
     def _add_health(self, registry: Registry) -> None:
+        """Add the route `/healthz`."""
+
         @self.api.get("/healthz", responses={503: {"model": HealthModel}})
         async def healthz() -> JSONResponse:
             """Status 200 as long as requests are welcome."""

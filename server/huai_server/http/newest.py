@@ -60,6 +60,7 @@ class Newest:
             self._read()
 
     def _read(self) -> None:
+        """Read the newest commit, if there is one."""
         self._state = self._commit = None
         if not self._repository.exists():
             return

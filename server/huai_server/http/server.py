@@ -176,6 +176,7 @@ class _Server(uvicorn.Server):
         self._webhooks: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, with TLS if configured, and the web hooks."""
         await super().startup(sockets=sockets if self._tls is None else [])
         if self.started:
             self._listen_with_tls(sockets or [])
@@ -183,6 +184,7 @@ class _Server(uvicorn.Server):
             self._started()
 
     def _listen_with_tls(self, sockets: Iterable[socket.socket]) -> None:
+        """Start to accept TLS connections, and to follow certificates."""
         if self._tls is None:
             return
         listeners = [TlsListener(self._tls, each, self._make_connection) for each in sockets]
@@ -217,6 +219,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Handle signals during the block, in the main thread only."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

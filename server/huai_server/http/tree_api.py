@@ -117,6 +117,7 @@ def router(access: Access, browser: Browser) -> APIRouter:
     async def answer(
         request: Request, name: str, read: Callable[[Path], dict[str, Any]]
     ) -> Response:
+        """Return what `read` reads from the module's repository, as JSON."""
         repository = access.repository(request.scope, name)
         values = await browser.read(access.client(request.scope), lambda: read(repository))
         return respond(request, json.dumps(values), "application/json")

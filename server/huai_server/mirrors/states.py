@@ -75,6 +75,7 @@ class MirrorStates:
         return cached[1]
 
     def _records(self, mirrors: Mirrors, module: str) -> Iterator[_Record]:
+        """Yield the mirrors that attested the module, with their probes."""
         for name, allowed in mirrors.allowed.items():
             place = holding_path(mirrors.folder, module, name)
             read = partial(read_holding, place, allowed.key)
@@ -92,6 +93,7 @@ def _state_of(
     commits: Commits,
     now: int,
 ) -> MirrorState:
+    """Return a mirror's state; it is offered if near, complete and not refuted."""
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
     silence = now - attestation.time

@@ -58,16 +58,19 @@ def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -
 
 
 def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
+    """Fetch a file, at most its size, and return the finding."""
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
 
     def receive(data: bytes) -> int:
+        """Hash data; abort the transfer beyond the file's size."""
         nonlocal received
         received += len(data)
         content.update(data)
         return len(data) if received <= file.size else 0
 
     def receive_header(data: bytes) -> int:
+        """Count bytes of headers; abort the transfer beyond the limit."""
         nonlocal head
         head += len(data)
         return len(data) if head <= _HEAD_BYTES else 0
@@ -127,6 +130,7 @@ def _check_by_rsync(
 
 
 def _check_file(place: bytes, file: File) -> Finding:
+    """Hash a fetched file, and return the finding."""
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

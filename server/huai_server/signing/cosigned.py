@@ -91,6 +91,7 @@ def _unpack_request(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
 
 
 def _unpack(request: Path, place: Path) -> _Read:
+    """Unpack a request into a new repository; `FormatError` if it is malformed."""
     repository = Repository.create(place)
     with storage_errors(request), request.open("rb", buffering=0) as file:
         commit = decode_request(file.read(REQUEST_BYTES) or b"")

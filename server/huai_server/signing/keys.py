@@ -280,6 +280,7 @@ def _read_chain(root: Path) -> KeyChain | None:
 
 
 def _write_chain(root: Path, chain: KeyChain) -> None:
+    """Replace the file of the chain, durably."""
     path = root / _FILE
     with storage_errors(path):
         replace_file(path, chain.encode(), path.with_name(f"{_FILE}.new"), permissions=0o644)

@@ -191,6 +191,7 @@ def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]
     path = tokens_path(root)
 
     def edit(old: str) -> str:
+        """Return the new text of the file."""
         tokens = change(_decode(path, old) if old else ())
         encoded = msgspec.json.encode(_File(tokens=tokens))
         return msgspec.json.format(encoded, indent=2).decode() + "\n"

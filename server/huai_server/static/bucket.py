@@ -127,6 +127,7 @@ class Bucket:
             self._run(lambda: obstore.delete(self._store, name))
 
     def _write(self, name: str, content: Path | bytes, caching: str) -> None:
+        """Store an object; an error if the bucket is missing or refuses."""
         attributes = {"Content-Type": _TYPE, "Cache-Control": caching}
         with self._requiring_bucket():
             self._run(
@@ -141,6 +142,7 @@ class Bucket:
             )
 
     def _beginning(self, name: str, limit: int) -> bytes:
+        """Return at most `limit` bytes of an object."""
         data = bytearray()
         for chunk in obstore.get(self._store, name).stream():
             data += memoryview(chunk)[: limit - len(data)]
@@ -169,6 +171,7 @@ class Bucket:
 
     @contextmanager
     def _bucket_errors(self) -> Iterator[None]:
+        """Turn errors of the block into `BucketRefusedError` or `BucketDownError`."""
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
@@ -198,6 +201,7 @@ class Bucket:
 
 
 def _fulfil(result: Future[_Result], call: Callable[[], _Result]) -> None:
+    """Set the result of `call`, or its error."""
     try:
         result.set_result(call())
     except BaseException as error:  # noqa: BLE001 - raised where the result is awaited

@@ -153,6 +153,7 @@ class _Publication:
         return list(takewhile(lambda each: each.info.serial >= floor, history))
 
     def _add_commit(self, head: Static | None, new: Head) -> Static:
+        """Write the steps to a commit; return the head with them, shortened by a list."""
         serial = new.info.serial
         if head is None:
             return begin(serial, new.commit)
@@ -210,6 +211,7 @@ class _Publication:
             self._target.remove(name)
 
     def _add_list(self, content: Static) -> StaticFile:
+        """Write a list to the target."""
         with drafted(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()
@@ -222,11 +224,13 @@ class _Publication:
         return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
 
     def _add_pack(self, draft: Draft) -> StaticFile:
+        """Write a finished pack to the target."""
         file = draft.finish()
         self._add_file(f"{FOLDER}/{file.pack}", draft, file)
         return file
 
     def _add_file(self, name: str, draft: Draft, file: StaticFile) -> None:
+        """Write a file to the target, and count it."""
         self._target.add(name, draft.path)
         self._files += 1
         self._bytes += file.size

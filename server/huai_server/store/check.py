@@ -60,6 +60,7 @@ class _Check:
         self._files = self._directories = self._symlinks = self._bytes = 0
 
     def run(self) -> CheckReport:
+        """Check all commits and objects; return the faults."""
         commits = 0
         newer: Head | None = None
         head_file = self._repository.path / "HEAD"
@@ -130,6 +131,7 @@ class _Check:
                 pending.extend((item.oid, item.is_tree) for item in decode_tree(data, oid.hex()))
 
     def _check_newest(self, head: Head) -> None:
+        """Add the faults of the newest commit, in layout, totals, hardlinks and signature."""
         descriptor, snapshot = self._repository.snapshot(head)
         if descriptor.module != self._name:
             self._faults.append(f"the repository is of module {descriptor.module!r}")

@@ -63,6 +63,7 @@ def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> 
 
 
 def _install(folder: Path, unfinished: tuple[Path, Path], name: str) -> None:
+    """Rename a pack and its index into `folder`, durably."""
     for path, suffix in zip(unfinished, (PACK, INDEX), strict=True):
         with path.open("rb") as file:
             os.fchmod(file.fileno(), _COMPLETE)

@@ -99,6 +99,7 @@ def _raise_if_full(message: str, place: Path) -> None:
 
 
 def _feed(pipe: IO[bytes] | None, data: bytes) -> None:
+    """Write data to a program, and close the pipe; a program that ended is ignored."""
     if pipe is not None:
         try:
             with pipe:

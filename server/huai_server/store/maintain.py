@@ -102,6 +102,7 @@ class _Maintenance:
         self._repack = Repack(places.repository)
 
     def run(self, wait: float) -> MaintenancePlan:
+        """Under the lock, drop old history and pack loose objects; then merge packs."""
         with locked(self._places.lock, wait=wait):
             repository = Repository(self._places.repository)
             self._remove_expired(repository)

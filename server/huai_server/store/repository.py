@@ -353,6 +353,7 @@ class Repository:
 
 
 def _make_head(commit: str, data: bytes, commit_object: CommitObject) -> Head:
+    """Return the head of a commit; `FormatError` if it is malformed."""
     info = commit_object.info()
     signed = split_commit(data) is not None
     valid_until = Promise.decode(commit_object.message.decode()).valid_until if signed else 0

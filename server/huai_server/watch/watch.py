@@ -188,6 +188,7 @@ class Watcher:
             self._observer.behind(now)
 
     def _update_record(self, watched: TreeWatch) -> None:
+        """Write the record that `status` reads."""
         unwatched = watched.unwatched
         since = self._schedule.since
         moment = None if since is None else int(time.time() - (time.monotonic() - since))
@@ -196,6 +197,7 @@ class Watcher:
         write_record(self._places, self._record)
 
     def _report_unwatched(self, watched: TreeWatch) -> None:
+        """Report how many directories cannot be watched, if any."""
         if watched.unwatched is None:
             return
         count, path, errno = watched.unwatched
@@ -220,6 +222,7 @@ def _identity(top: Path) -> tuple[int, int]:
 
 
 def _identity_or_none(top: Path) -> tuple[int, int] | None:
+    """Return a directory's identity; None if it is unreadable."""
     try:
         return _identity(top)
     except OSError:

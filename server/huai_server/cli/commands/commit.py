@@ -105,6 +105,7 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:
+        """Print a commit, after the warnings about it."""
         seconds = time.monotonic() - started
         for line in list_lines(name, result):
             console.warning(line)

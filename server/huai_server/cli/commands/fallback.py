@@ -127,6 +127,7 @@ def remove(root: Path, names: tuple[str, ...], every: bool, console: Console) ->
 
 
 def _check_name(name: str) -> None:
+    """Raise `UnknownModuleError` for a name that no module can have."""
     try:
         check_module(name)
     except FormatError as error:

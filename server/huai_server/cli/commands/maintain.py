@@ -51,6 +51,7 @@ def command(root: Path, name: str, dry_run: bool, wait: float, console: Console)
 def _values(
     plan: MaintenancePlan, before: DiskUse, after: DiskUse | None, seconds: float
 ) -> dict[str, object]:
+    """Return the JSON fields of a maintenance; no `after` with --dry-run."""
     return {
         "dry_run": after is None,
         "loose_objects": plan.loose,
@@ -68,6 +69,7 @@ def _use_values(use: DiskUse) -> dict[str, object]:
 
 
 def _line(plan: MaintenancePlan, before: DiskUse, after: DiskUse | None) -> str:
+    """Return the line about a maintenance; no `after` with --dry-run."""
     now = after or before
     done = "would become one" if after is None else "became one"
     dropped = "would go" if after is None else "went"

@@ -33,6 +33,7 @@ def command(root: Path, name: str, console: Console) -> int:
 
 
 def _show_probe(console: Console, name: str, probed: Probed) -> None:
+    """Print the verdict on a mirror."""
     mirror, probe = probed.mirror, probed.probe
     console.event(
         "probe",

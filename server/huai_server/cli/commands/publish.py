@@ -47,6 +47,7 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
         )
 
     def run() -> int:
+        """Publish to each target, and print what was done."""
         for to_copy in copies if to else ("", *copies):
             done = publish_module(config, name, places, to_copy, wait=wait)
             place = to_copy or str(places.repository)

@@ -65,6 +65,7 @@ def command(
     config = load(root)
 
     def one(name: str) -> int:
+        """Scrub one module, unless it has no commit; notifies of damage."""
         if config.committed_module(name).digest == "off" and every:
             return ExitCode.OK
         if not module_places(root, name).repository.exists():
@@ -73,6 +74,7 @@ def command(
         results: list[ScrubResult] = []
 
         def run() -> int:
+            """Scrub, and keep the result for the notification."""
             scheduled = full or every or config.committed_module(name).scrub_span is not None
             results.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
             return results[0].exit_code
@@ -114,6 +116,7 @@ def _scrub(
 
 
 def _failure_text(result: ScrubResult) -> str:
+    """Return how much is damaged, or what else the exit code means."""
     damage = result.record.damage
     if damage:
         example = f"{show(damage[0].path)}: {damage[0].reason}"

@@ -44,6 +44,7 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
         ) from error
 
     def started(scheme: str, where: str, bound: int) -> None:
+        """Print the address."""
         host_part = f"[{where}]" if ":" in where else where
         console.event("listening", scheme=scheme, host=where, port=bound)
         console.result(f"listening on {scheme}://{host_part}:{bound}/")

@@ -51,6 +51,7 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
         return commit_module(console, root, name, options).result.problems
 
     def watching(record: WatchRecord) -> None:
+        """Print how many directories are watched."""
         console.event(
             "watching", module=name, directories=record.directories, unwatched=record.unwatched
         )

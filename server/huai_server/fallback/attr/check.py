@@ -72,6 +72,7 @@ class _Check:
         self._count = 0
 
     def run(self) -> AttrReport:
+        """Compare the attr tree with its commit; return the faults."""
         self._check_links()
         entries = 0
         generation = self._fallback.generations / self._state.generation
@@ -84,6 +85,7 @@ class _Check:
         return AttrReport(self._state.commit, entries, self._count, tuple(self._faults))
 
     def _check_links(self) -> None:
+        """Add faults of the state, the links and the seal."""
         state, fallback = self._state, self._fallback
         if state.target is not None:
             self._fault(f"an update to {state.target} was interrupted")
@@ -116,6 +118,7 @@ class _Check:
             yield listing
 
     def _compare(self, expected: Listing | None, actual: Listing | None) -> None:
+        """Add the faults of a directory."""
         if expected and actual and expected[1:3] == actual[1:3]:
             return
         want, have = _entries(expected), _entries(actual)
@@ -128,6 +131,7 @@ class _Check:
                 self._fault(f"{show(path)}: has another {', '.join(sorted(names))}")
 
     def _differing_names(self, want: Entry, have: Entry) -> frozenset[str]:
+        """Return the attributes that differ; owners only if ids do and root could set them."""
         names = differing(want, have) - UNLISTED
         uid, gid = self._ids.uid, self._ids.gid
         # Several names may have one id.
@@ -135,6 +139,7 @@ class _Check:
         return names - _OWNERS if same or os.geteuid() != 0 else names
 
     def _fault(self, text: str) -> None:
+        """Count a fault, and keep the first `_SHOWN`."""
         self._count += 1
         if len(self._faults) < _SHOWN:
             self._faults.append(text)

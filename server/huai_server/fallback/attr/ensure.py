@@ -111,6 +111,7 @@ class _Ensure:
         self._started = time.monotonic()
 
     def run(self, *, rebuild: bool, look: bool) -> AttrTreeResult:
+        """Build the attr tree, update it, or leave it; then delete unserved generations."""
         state = None if rebuild else self._load_usable(look=look)
         if state is None:
             result = self._build()
@@ -170,6 +171,7 @@ class _Ensure:
         return self._result("updated", update.changes, unowned)
 
     def _build(self) -> AttrTreeResult:
+        """Make a new generation and serve it; delete it if that fails."""
         totals = self._head.info.totals
         # Generations without readers are deleted first, to make room.
         generations.discard_unserved(self._fallback, self._tree.discard)
@@ -215,6 +217,7 @@ class _Ensure:
         )
 
     def _warnings(self, unowned: int) -> Iterator[str]:
+        """Yield warnings about owners that could not be set."""
         if unowned:
             yield f"{unowned:,} entries have another owner here: only root can change owners"
         unknown = sorted(self._owners.unknown) if self._owners else []
@@ -224,6 +227,7 @@ class _Ensure:
 
 @contextmanager
 def _attr_tree_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
+    """Turn an `OSError` of the block into an `AttrTreeError`, if a hint would help."""
     try:
         yield
     except OSError as error:

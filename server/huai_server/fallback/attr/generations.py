@@ -118,6 +118,7 @@ def replace_link(link: Path, to: str) -> None:
 
 
 def _has_no_clients(generation: Path) -> bool:
+    """Return True if no rsync has the generation locked."""
     root = os.open(generation, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return try_lock(root)

@@ -18,6 +18,7 @@ def weights(header: str) -> Iterator[tuple[str, float]]:
 
 
 def _weight(parameters: Iterable[str]) -> float:
+    """Return the parameter q: 1 if it is missing, 0 if malformed."""
     for parameter in parameters:
         name, _, value = parameter.strip().partition("=")
         if name.strip().lower() == "q":

@@ -30,6 +30,7 @@ def address_of(proxies: Iterable[str]) -> AddressOf:
 
     @lru_cache(maxsize=_CACHED)
     def counted(host: str) -> str:
+        """Return an IPv4 address or IPv6 /64; nothing for a proxy."""
         try:
             address = ip_address(host[:_ADDRESS_LENGTH].partition("%")[0])
         except (AddressValueError, ValueError):

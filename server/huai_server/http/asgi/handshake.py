@@ -73,6 +73,7 @@ class TlsListener:
         task.add_done_callback(lambda _: connection.connection_limit.leave(handshake))
 
     async def _finish_handshake(self, client: socket.socket, connection: Connection) -> None:
+        """Finish the handshake; close the connection if it fails or is cancelled."""
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,

@@ -79,6 +79,7 @@ class Limiter:
         self._running[address] += 1
 
     def _release(self, address: str) -> None:
+        """Free a slot, and grant it to the next in the queue."""
         self._free += 1
         self._running[address] -= 1
         if not self._running[address]:

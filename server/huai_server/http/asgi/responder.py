@@ -77,11 +77,13 @@ class Responder:
         await self._body(data, more=False)
 
     async def _body(self, data: bytes, *, more: bool) -> None:
+        """Send data, after the prefix if it is the first."""
         if self._prefix:
             data, self._prefix = self._prefix + data, b""
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _start(self, more: Headers) -> None:
+        """Send status 200 and the headers."""
         self.started = True
         headers = [(b"content-type", self._content_type), *self._caching, *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})

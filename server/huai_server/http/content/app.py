@@ -70,6 +70,7 @@ class ContentApp:
             _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a file of the newest commit; or raise `HttpError`."""
         name, path = _module_and_path(scope["raw_path"])
         self._access.repository(scope, name)
         files = self._files_of(name)
@@ -114,6 +115,7 @@ class ContentApp:
         with ExitStack() as closing:
 
             def opened() -> OpenFile:
+                """Open the file, to be closed after the response."""
                 file = files.open(path)
                 closing.callback(os.close, file.handle)
                 return file

@@ -126,6 +126,7 @@ class News:
         self._polling = None
 
     async def _wake(self) -> None:
+        """Wake all waiters, a slice at a time."""
         waiting = list(self._waiting)
         for at in range(0, len(waiting), _SLICE):
             for turn in islice(waiting, at, at + _SLICE):
@@ -163,6 +164,7 @@ class News:
         return head
 
     def _add_event(self, name: str, head: Head) -> None:
+        """Add the event of a commit, in place of the module's former one."""
         self.number = max(self.number + 1, time.monotonic_ns() // 1_000_000)
         data = {
             "module": name,

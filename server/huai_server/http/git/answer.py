@@ -55,6 +55,7 @@ class _Response:
         self._out = out
 
     async def send(self) -> None:
+        """Send git's output: with a length if it is short, or else piece by piece."""
         gathered, is_complete = await self._gather()
         if is_complete:
             await self._check_end(gathered)

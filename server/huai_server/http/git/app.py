@@ -87,6 +87,7 @@ class GitApp:
             _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def _send_advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+        """Send the advertisement of refs; or raise `HttpError`."""
         check_method(scope["method"], *READ_METHODS)
         if scope["query_string"] != _SERVICE_QUERY:
             _check_service(scope["query_string"])
@@ -106,6 +107,7 @@ class GitApp:
     async def _send_static_file(
         self, place: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
+        """Send a file of the repository, with links to content; or raise `HttpError`."""
         check_method(scope["method"], *READ_METHODS)
         name = scope["path"].removeprefix(PREFIX).partition(".git/")[0]
         content = self._registry.served().contents.get(name)

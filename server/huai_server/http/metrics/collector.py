@@ -130,6 +130,7 @@ class ServerCollector(Collector):
     def _of_mirrors(
         self, name: str, meaning: str, of_mirror: Callable[[MirrorState], int | None]
     ) -> Metric:
+        """Return a gauge by module and mirror; mirrors with None are left out."""
         family = GaugeMetricFamily(name, meaning, labels=["module", "mirror"])
         for module, numbers in self._modules.items():
             for mirror in numbers.mirrors:
@@ -139,6 +140,7 @@ class ServerCollector(Collector):
         return family
 
     def _of_traffic(self) -> Iterator[Metric]:
+        """Yield the metrics of requests, git and connections."""
         traffic, git, connections = self._sources
         requests = CounterMetricFamily(
             "huai_http_requests", "Responses started.", labels=["kind", "status"]
@@ -170,6 +172,7 @@ def _gauge(name: str, meaning: str, label: str, values: Mapping[str, int | None]
 
 
 def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> Metric:
+    """Return a counter with a sample for each key."""
     family = CounterMetricFamily(name, meaning, labels=[label])
     for key, number in sorted(values.items()):
         family.add_metric([key], number)
@@ -210,6 +213,7 @@ _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 async def _read_numbers(
     heads: Heads, facts: ModuleFacts, known_mirrors: KnownMirrors, name: str, repository: Path
 ) -> ModuleNumbers:
+    """Return a module's numbers; marked as not readable if it is damaged."""
     damaged, clients = heads.damaged(name), facts.fallback_clients(name)
     try:
         head = await heads.read(name)

@@ -53,6 +53,8 @@ def router(
 
 
 def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
+    """Add the routes of modules and mirrors."""
+
     @routes.get("/")
     async def front(request: Request, q: str = "", state: str = "", sort: str = "") -> Response:
         """All modules."""
@@ -87,6 +89,8 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
 
 
 def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) -> None:
+    """Add the routes of trees and differences."""
+
     @routes.get("/modules/{name}/tree/{commit}")
     @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
     async def tree(

@@ -54,6 +54,7 @@ class Browser:
         needle = view.text.encode(errors="surrogateescape")[:SEARCHED_BYTES]
 
         def read() -> dict[str, object]:
+            """Return the values of the page, read from the repository."""
             opened = open_commit(repository, location.commit)
             values: dict[str, object] = {"head": opened.head, "text": view.text}
             if needle:

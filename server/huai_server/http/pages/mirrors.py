@@ -90,6 +90,7 @@ async def mirrors_page(
 def _row(
     name: str, columns: Sequence[Column], visible_columns: Sequence[Column], max_lag: int, now: int
 ) -> Row:
+    """Return a mirror's row; its worst lag of each day counts."""
     states = [each.mirrors[name] for each in columns if name in each.mirrors]
     urls = {url for each in states for url in each.attestation.urls}
     # None before the record is less than any lag.

@@ -96,6 +96,7 @@ class WebHooks:
             return self._news.stopped or self._newest(event.module, event.number) is not None
 
         async def pause(seconds: float) -> None:
+            """Wait, until the hook or the event is of no use."""
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0 and not is_no_use():
                 await self._news.wait(left)
