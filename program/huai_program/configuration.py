@@ -156,6 +156,7 @@ def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> N
     import tomlkit  # loads slowly, and few commands write configuration
 
     def edit(text: str) -> str:
+        """Return the text with changed modules."""
         document = tomlkit.parse(text)
         change(document.setdefault("modules", tomlkit.table(is_super_table=True)))
         return tomlkit.dumps(document)

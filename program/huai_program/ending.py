@@ -40,6 +40,7 @@ def conclude(
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
+        """Report a failure; return its exit code."""
         leave_quietly()
         _report(program, code, message or code.meaning, hint, about if as_json else None)
         return int(code)

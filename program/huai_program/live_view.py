@@ -126,6 +126,7 @@ def _is_over() -> bool:
 
 @contextmanager
 def _screen() -> Iterator[None]:
+    """Use the alternate screen without echo in the block; restore both."""
     before = termios.tcgetattr(0)
     try:
         tty.setcbreak(0)

@@ -58,6 +58,7 @@ def post(
     received = 0
 
     def discard(data: bytes) -> int:
+        """Drop data; abort the transfer if it is too long."""
         nonlocal received
         received += len(data)
         return len(data) if received <= _RESPONSE_BYTES else 0

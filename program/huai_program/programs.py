@@ -186,6 +186,7 @@ def _run(
     limit: _Limit,
     folder: str,
 ) -> str:
+    """Run a program to its end or limit; return the reason of a failure, or an empty text."""
     files = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
@@ -209,6 +210,7 @@ def _run(
 
 
 def _failure(code: int, last: str) -> str:
+    """Return the reason of a failure, with the last line; an empty text for exit code 0."""
     if code == 0:
         return ""
     how = f"exit code {code}" if code > 0 else f"killed by signal {-code}"

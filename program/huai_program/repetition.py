@@ -46,6 +46,7 @@ def repetition(text: str, reason: str) -> str:
 
 
 def _places(lines: list[str]) -> list[_Place]:
+    """Return line, table and key of each assignment."""
     table = ""
     places: list[_Place] = []
     for number, line in enumerate(lines, 1):

@@ -92,6 +92,7 @@ class Notifier:
         save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
 
     def _count_success(self, before: Streak) -> None:
+        """End the failures; send a message if they were reported."""
         if before.reported and not self._send(before, None):
             save(self._path, before._replace(running=False))  # the next run sends it
         else:

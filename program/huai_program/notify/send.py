@@ -79,6 +79,7 @@ def ways(notify: Notify) -> Iterator[tuple[str, Way]]:
 
 
 def _run(command: tuple[str, ...], seconds: int, notification: Notification) -> str:
+    """Run the command of `[notify]`; return the reason of its failure, or an empty text."""
     from huai_program.programs import environment, run_program
 
     values = {f"HUAI_{name.upper()}": str(value) for name, value in notification.values().items()}

@@ -78,6 +78,7 @@ def read_notify(place: str, table: object) -> Notify:
 
 
 def _faults(notify: Notify) -> list[tuple[str, str]]:
+    """Return key and reason of each wrong setting."""
     faults: list[tuple[str, str]] = []
     if not (notify.mail or notify.web or notify.words):
         faults.append(("mail", "is missing, and so are web and command: no message would be sent"))
@@ -96,6 +97,7 @@ def _faults(notify: Notify) -> list[tuple[str, str]]:
 
 
 def _mail_faults(mail: Mail) -> list[str]:
+    """Return what is wrong with the settings of mail."""
     addresses = (*mail.recipients, *([mail.sender] if mail.sender else []))
     faults = [f"{each!r} is not a mail address" for each in addresses if not _is_address(each)]
     if not mail.recipients:

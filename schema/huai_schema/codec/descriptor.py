@@ -173,6 +173,7 @@ def _blocks(values: list[str]) -> int:
 
 
 def _check_urls(urls: list[str], most: int, noun: str) -> tuple[str, ...]:
+    """Return the URLs; `FormatError` if one is malformed or they are too many."""
     if len(urls) > most:
         raise FormatError(f"more than {most} {noun}")
     return tuple(map(_check_url, urls))
