@@ -90,7 +90,7 @@ class View:
             return self._stat_carefully(path)
 
     def _stat_carefully(self, path: RelPath) -> os.stat_result | None:
-        """Stat an entry, making its directory readable if needed; None if missing."""
+        """Stat an entry, making its directory readable if needed; None if missing; `PathError`."""
         with at(path):
             try:
                 return self._open_up_and_retry(lambda: self._stat(path), parent(path))

@@ -32,10 +32,10 @@ def serve(
     hand_over: Callable[[str], object],
     notify_of_signature: SendNotification,
 ) -> None:
-    """Serve all modules until SIGTERM or SIGINT; `on_start` gets the bound address.
+    """Serve all modules until SIGTERM or SIGINT; raises `ListenError` and `TlsError`.
 
-    `hand_over` brings a relayed module to the applied commit; `notify_of_signature` is that of
-    `ExpiryWatch`.
+    `on_start` gets the bound address.  `hand_over` brings a relayed module to the applied commit;
+    `notify_of_signature` is that of `ExpiryWatch`.
     """
     config = load(root)
     overrides = {"host": host, "port": port}

@@ -65,7 +65,7 @@ class Registry(Protocol):
     """The source of the served modules, which may change at any time."""
 
     def served(self) -> Served:
-        """Return the present ones; called on every request, so it must be cheap."""
+        """Return the modules that are served now; called on every request, so it must be cheap."""
         ...
 
     def grant(self, token: str) -> Grant | None:
