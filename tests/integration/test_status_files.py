@@ -98,8 +98,9 @@ def test_a_page_shows_the_state_of_the_modules(down: Downstream, tmp_path: Path)
     modules, runs = parse(page.read_text()).all("tbody")
     cells = [cell.text for cell in modules.one("tr").all("th", "td")]
     assert (*cells[:2], cells[3]) == (down.name, "in step", "1")
+    assert "1 of 1 modules are in step" in parse(page.read_text()).text
     (day,) = modules.all("rect")
-    assert (day["class"], day.text[10:]) == ("good", ": 0")
+    assert (day["class"], day.text[10:]) == ("good", ": 0 failed")
     assert [cell.text for cell in runs.one("tr").all("td")][1:4] == [down.name, "sync", "OK"]
     down.configure(url="http://user:secret@127.0.0.1:1")
     assert down.sync().code == 10
@@ -136,7 +137,10 @@ def test_a_page_for_each_language_leads_to_the_others(down: Downstream, tmp_path
         parse((tmp_path / name).read_text()) for name in ("index.html", "index.zh.html")
     )
     assert (english.one("html")["lang"], chinese.one("html")["lang"]) == ("en", "zh")
-    assert (english.one("a")["href"], chinese.one("a")["href"]) == ("index.zh.html", "index.html")
+    assert [page.one("nav").one("a")["href"] for page in (english, chinese)] == [
+        "index.zh.html",
+        "index.html",
+    ]
     assert chinese.one("h1").text == "镜像状态"
     assert "56: 钩子失败" in chinese.text
     assert "{{" not in english.text + chinese.text

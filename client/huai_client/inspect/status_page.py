@@ -80,12 +80,20 @@ def status_page(
         languages=" ".join(_language(tag, words.tag) for tag in LANGUAGES),
         time=f'<time datetime="{machine_time}">{_moment(now)} UTC</time>',
         version=escape(__version__),
+        summary=_summary(words, [state_of(words, values)[0] for _, values in modules]),
         modules="".join(
             _module_row(words, name, values, _days(words, runs.get(name, ()), now))
             for name, values in modules
         ),
         runs="".join(_run_row(words, run, name) for run, name in newest),
     )
+
+
+def _summary(words: Words, states: Sequence[bool]) -> str:
+    """Return how many modules are in step."""
+    count, total = f"{sum(states):,}", f"{len(states):,}"
+    text = words.translate("{count} of {all} modules are in step", count=count, all=total)
+    return f'<p class="{"good" if all(states) else "bad"}">{escape(text)}</p>'
 
 
 def _language(tag: str, current: str) -> str:
@@ -111,14 +119,17 @@ def _days(words: Words, runs: Sequence[RunRecord], now: float) -> str:
     for run in runs:
         for day in {run.time // _DAY_SECONDS, run.until // _DAY_SECONDS}:
             failures[day] = failures.get(day, 0) + (not run.succeeded)
+    failed = escape(words.translate("failed"))
     bars = "".join(
         f'<rect class="{"bad" if failures[day] else "good"}" x="{(day - first) * 4}" width="3"'
-        f' height="14"><title>{_moment(day * _DAY_SECONDS)[:10]}: {failures[day]}</title></rect>'
+        f' height="14"><title>{_moment(day * _DAY_SECONDS)[:10]}: {failures[day]:,} {failed}'
+        "</title></rect>"
         for day in range(first, first + _DAYS)
         if day in failures
     )
     label = escape(words.translate("Failed runs by day"))
-    return f'<svg viewBox="0 0 {_DAYS * 4} 14" role="img" aria-label="{label}">{bars}</svg>'
+    svg = f'<svg viewBox="0 0 {_DAYS * 4} 14" role="img" aria-label="{label}">{bars}</svg>'
+    return f'<a href="#runs">{svg}</a>'
 
 
 def _module_row(words: Words, name: str, values: Mapping[str, float], days: str) -> str:
