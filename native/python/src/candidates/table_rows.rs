@@ -78,10 +78,12 @@ impl TableRows {
     }
 
     /// The key that identifies each file.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey> {
-        self.entries().map(|(path, wanted)| {
-            let digest = self.digest(&wanted);
-            FileKey::of(path, wanted.size, wanted.mtime, digest.as_ref())
+    pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey<'_>> {
+        self.entries().map(|(path, wanted)| FileKey {
+            path,
+            size: wanted.size,
+            mtime: wanted.mtime,
+            digest: self.digest(&wanted),
         })
     }
 

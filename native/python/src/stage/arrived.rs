@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use huai_format::path::parent;
 use huai_tree::hashing::hash::Blake3Digest;
 use huai_tree::publish::Staged;
-use huai_tree::stage::arrived;
+use huai_tree::stage::arrived::{self, FileKey};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,7 +34,7 @@ impl ArrivedFiles {
     fn add(&self, files: TableRows, run: u32) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
-            arrived.add(file, run);
+            arrived.add(&file, run);
         }
     }
 
@@ -52,10 +52,11 @@ impl ArrivedFiles {
 
     fn directories<'py>(&self, py: Python<'py>, files: TableRows) -> Vec<DirectoryFiles<'py>> {
         let arrived = self.0.lock();
-        let runs = files.keys().map(|file| arrived.run(&file));
-        let places = files.paths().map(parent).zip(runs).enumerate();
+        let runs = files
+            .keys()
+            .map(|file| (parent(file.path), arrived.run(&file)));
         let mut groups: Vec<(&[u8], usize, usize, Option<u32>)> = Vec::new();
-        for (place, (directory, run)) in places {
+        for (place, (directory, run)) in runs.enumerate() {
             match groups.last_mut() {
                 Some(last) if (last.0, last.3) == (directory, run) => last.2 = place + 1,
                 _ => groups.push((directory, place, place + 1, run)),
@@ -87,21 +88,20 @@ impl Places<'_> {
     pub(crate) fn of(&self, files: &TableRows) -> PyResult<Vec<Staged>> {
         let Self(arrived, runs, others, names) = self;
         let arrived = arrived.get().0.lock();
-        let staged = |(number, (path, key)): (usize, (&[u8], _))| {
+        let staged = |(number, file): (usize, FileKey<'_>)| {
             if let Some(name) = names.get(&number) {
                 let (folder, name) = (*others, name.clone());
                 return Ok(Staged { folder, name });
             }
-            let run = arrived.run(&key);
-            let run = run.ok_or_else(|| PyKeyError::new_err(path.to_vec()))?;
-            let name = [run.to_string().as_bytes(), path].join(&b'/');
+            let run = arrived.run(&file);
+            let run = run.ok_or_else(|| PyKeyError::new_err(file.path.to_vec()))?;
+            let name = [run.to_string().as_bytes(), file.path].join(&b'/');
             Ok(Staged {
                 folder: *runs,
                 name,
             })
         };
-        let files = files.paths().zip(files.keys()).enumerate();
-        files.map(staged).collect()
+        files.keys().enumerate().map(staged).collect()
     }
 }
 
