@@ -45,5 +45,5 @@ def figures(stand: Stand) -> Iterator[Figure]:
         peer = spend(rsync)
         goal = Goal(limit, f"{limit} times", ratio=True)
         note = f"{entries:,} entries and directories moved; ours: {ours.peak >> 20} MiB at most"
-        yield Figure(title, ours.wall, "s", _PEER, peer.wall, goal, note)
-        yield Figure(f"{title}, client's CPU", ours.cpu, "s", _PEER, peer.cpu)
+        yield Figure(title, ours.wall, "s", _PEER, peer.wall, goal, note, 1)
+        yield Figure(f"{title}, client's CPU", ours.cpu, "s", _PEER, peer.cpu, rounds=1)

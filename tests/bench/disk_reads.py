@@ -38,6 +38,7 @@ class ControlGroup:
     """A group for one set of processes, as a context manager."""
 
     def __init__(self, controller: Path, name: str) -> None:
+        self._controller = controller
         self._group = controller / f"huai-bench-{os.getpid()}-{name}"
 
     def __enter__(self) -> Self:
@@ -64,6 +65,16 @@ class ControlGroup:
         """Count a process, and what it starts from now on."""
         (self._group / "cgroup.procs").write_text(f"{process}\n")
 
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """Processes started inside belong to the group, and so do their children."""
+        home = _own_group(self._controller)
+        (self._group / "cgroup.procs").write_text(f"{os.getpid()}\n")
+        try:
+            yield
+        finally:
+            (home / "cgroup.procs").write_text(f"{os.getpid()}\n")
+
 
 class DiskReads(ControlGroup):
     """A group whose reads of a disk are counted; `folder` is on the disk watched."""
@@ -82,16 +93,6 @@ class DiskReads(ControlGroup):
             self.__exit__()
             raise NotCountedError(f"{rule}: {error.strerror}") from error
         return self
-
-    @contextlib.contextmanager
-    def joined(self) -> Iterator[None]:
-        """Processes started inside belong to the group, and so do their children."""
-        home = _own_group()
-        (self._group / "cgroup.procs").write_text(f"{os.getpid()}\n")
-        try:
-            yield
-        finally:
-            (home / "cgroup.procs").write_text(f"{os.getpid()}\n")
 
     def now(self) -> Reads:
         """Return the reads so far."""
@@ -113,12 +114,12 @@ def drop_caches() -> None:
         raise NotCountedError(f"the page cache cannot be dropped: {error.strerror}") from error
 
 
-def _own_group() -> Path:
+def _own_group(controller: Path) -> Path:
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        if "blkio" in controllers.split(","):
-            return _BLKIO / path.lstrip("/")
-    raise NotCountedError("a version 1 control group for disks is missing")
+        if controller.name in controllers.split(","):
+            return controller / path.lstrip("/")
+    raise NotCountedError(f"a version 1 control group of {controller.name} is missing")
 
 
 def _disk(folder: Path) -> str:

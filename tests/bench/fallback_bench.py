@@ -19,7 +19,6 @@ from tests.bench.fallback_stand import (
     upstream,
 )
 from tests.bench.figures import Figure, Goal
-from tests.bench.programs import Program
 from tests.bench.spending import spend
 from tests.bench.stand import Stand, show_progress
 
@@ -37,7 +36,6 @@ def figures(stand: Stand) -> Iterator[Figure]:
             yield from _listing(stand, daemon)
             yield from _many(daemon)
             yield from _sync(stand, daemon)
-            yield from _huai(stand, daemon)
     except NotCountedError as reason:
         show_progress(f"disk reads are not counted: {reason}")
 
@@ -82,9 +80,12 @@ def _many(daemon: Served) -> Iterator[Figure]:
     ours, theirs = costs["sparse"], costs["real"]
     title = f"{_CLIENTS} clients list at once, cold, sparse"
     peer = "real tree"
-    yield Figure(f"{title}: reads", ours[0].reads.operations, "", peer, theirs[0].reads.operations)
-    yield Figure(f"{title}: CPU of the daemon", ours[0].cpu, "s", peer, theirs[0].cpu)
-    yield Figure(f"{title}: until the last has ended", ours[1], "s", peer, theirs[1])
+    for measured, values, unit in (
+        ("reads", (ours[0].reads.operations, theirs[0].reads.operations), ""),
+        ("CPU of the daemon", (ours[0].cpu, theirs[0].cpu), "s"),
+        ("until the last has ended", (ours[1], theirs[1]), "s"),
+    ):
+        yield Figure(f"{title}: {measured}", values[0], unit, peer, values[1], rounds=1)
 
 
 def _sync(stand: Stand, daemon: Served) -> Iterator[Figure]:
@@ -103,25 +104,6 @@ def _sync(stand: Stand, daemon: Served) -> Iterator[Figure]:
             assert not subprocess.run(unlike, capture_output=True, check=True).stdout
     for kind in KINDS[1:]:
         yield from _compared(f"rsync -a, 0.5 % changed, cold, {kind}", spent[kind], spent["real"])
-
-
-def _huai(stand: Stand, daemon: Served) -> Iterator[Figure]:
-    """huai's own client, with its content from either."""
-    clients = {kind: Program("huai-client", stand.folder / f"client-{kind}") for kind in KINDS[:2]}
-    spent = {kind: [] for kind in clients}  # type: dict[str, list[tuple[Cost, float]]]
-    for kind, client in clients.items():
-        dest, content = stand.copy(f"huai-{kind}"), f"{daemon.url}/{kind}"
-        url = f"http://127.0.0.1:{stand.port}"
-        client.run("add", "plain", url, dest, "--content-url", content)
-    for _ in range(stand.rounds + 1):
-        stand.churn()
-        stand.commit("plain")
-        daemon.commit()
-        for kind, client in clients.items():
-            drop_caches()
-            spent[kind].append(_measured(daemon, client.command("sync", "plain", "--quiet")))
-    ours, theirs = (spent[kind][1:] for kind in ("sparse", "real"))  # the first one adopts
-    yield _reads("huai-client sync, 0.5 % changed, cold, sparse", ours, theirs)
 
 
 def _measured(daemon: Served, command: list[str]) -> tuple[Cost, float]:

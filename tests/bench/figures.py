@@ -32,6 +32,8 @@ class Figure(NamedTuple):
     theirs: float | None = None
     goal: Goal | None = None
     note: str = ""
+    rounds: int = 0
+    """The alternated rounds whose median it is; 0: as many as all others of the run."""
 
     @property
     def ratio(self) -> float | None:
@@ -48,9 +50,9 @@ class Figure(NamedTuple):
         return f"{self.goal.text} {'✓' if met else '✗'}"
 
 
-def markdown(figures: Iterable[Figure]) -> str:
-    """A table, and the notes below it."""
-    rows = [("what", "huai", "peer", "", "ratio", "goal")]
+def markdown(figures: Iterable[Figure], rounds: int) -> str:
+    """Return a table, and the notes below it."""
+    rows = [("what", "huai", "peer", "", "ratio", "rounds", "goal")]
     notes = []
     for figure in figures:
         mark = ""
@@ -65,6 +67,7 @@ def markdown(figures: Iterable[Figure]) -> str:
                 "" if figure.theirs is None else show(figure.theirs, figure.unit),
                 figure.peer,
                 "" if ratio is None else f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}",
+                str(figure.rounds or rounds),
                 figure.verdict,
             )
         )
@@ -81,10 +84,13 @@ def show(value: float, unit: str) -> str:
         for size, name in _UNITS:
             if value >= size:
                 return f"{value / size:.1f} {name}"
-    return f"{value:,.0f} {unit}" if value >= 10 or value == int(value) else f"{value:.2g} {unit}"
+    number = f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
+    return f"{number} {unit}".rstrip()
 
 
-def append_json(path: Path, name: str, figures: Iterable[Figure], **circumstances: object) -> None:
+def append_json(
+    path: Path, name: str, figures: Iterable[Figure], rounds: int, **circumstances: object
+) -> None:
     """One line for each figure, behind those of earlier runs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     load = round(os.getloadavg()[0], 2)
@@ -97,6 +103,7 @@ def append_json(path: Path, name: str, figures: Iterable[Figure], **circumstance
                 **circumstances,
                 "figure": name,
                 **figure._asdict(),
+                "rounds": figure.rounds or rounds,
                 "ratio": figure.ratio,
                 "goal": figure.goal.text if figure.goal else None,
             }

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 from tests.bench.figures import Figure, Goal, show
 from tests.bench.line import line_to
 from tests.bench.programs import Program, serving
-from tests.bench.spending import spend
+from tests.bench.spending import Spent, cpu, spend, wall
 from tests.bench.stand import Stand, show_progress
 from tests.support.nginx import nginx
 from tests.support.reflinks import shares_blocks
@@ -52,22 +52,30 @@ class Case(NamedTuple):
     """Bytes at the beginning that are no hole; 0: all."""
     plain: bool = False
     """Set up by `add` alone: the upstream names the daemon, and nothing is changed in place."""
+    keeps_time: bool = False
+    """False if each change sets another time too."""
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
     """Times, medians; and the bytes that came in the last round."""
     room = shutil.disk_usage(stand.folder).free // _COPIES // _RANDOM * _RANDOM
     large = min(8 * GIB, room)
-    cases = {case.name: case for case in _cases(large)}
+    cases = {case.name: case for case in list_cases(large)}
     for name in stand.chosen([*cases, _INDEXING]):
         if name == _INDEXING:
             yield from _indexing(stand, large)
         else:
-            with _Ground(stand, cases[name]) as ground:
-                yield from ground.measure()
+            yield from measure_case(stand, cases[name])
 
 
-def _cases(large: int) -> Iterator[Case]:
+def measure_case(stand: Stand, case: Case) -> Iterator[Figure]:
+    """Make the files of a case, and change them in each round."""
+    with _Ground(stand, case) as ground:
+        yield from ground.measure()
+
+
+def list_cases(large: int) -> Iterator[Case]:
+    """Yield all cases, with files of at most so many bytes."""
     half = 10 * MIB
     yield Case(
         "swapped",
@@ -76,6 +84,14 @@ def _cases(large: int) -> Iterator[Case]:
         partial(_swap, half),
         Goal(0.3, "< 0.3 s"),
         Goal(2 * half // 100, "< 1 %"),
+    )
+    yield Case("touched", f"{show(large, 'B')}, touched", partial(fill, large), _keep)
+    yield Case(
+        "renamed",
+        f"{show(large, 'B')}, its directory renamed",
+        partial(_fill_below, large),
+        _rename,
+        keeps_time=True,
     )
     blocks = Goal(_WRITES * MIB * 1.02, "the blocks")
     yield Case(
@@ -122,6 +138,7 @@ def _cases(large: int) -> Iterator[Case]:
 
 def _indexing(stand: Stand, size: int) -> Iterator[Figure]:
     """Measure the upstream's first commit of one large file, by the clock."""
+    peer = "b3sum" if shutil.which("b3sum") else "b2sum"  # the latter comes with coreutils
     tree = stand.folder / "indexed"
     tree.mkdir()
     fill(size, tree / _NAME)
@@ -133,7 +150,7 @@ def _indexing(stand: Stand, size: int) -> Iterator[Figure]:
         stand.rest()
         times = [
             spend(server.command("commit", "huge")).wall,
-            spend(["b3sum", str(tree / _NAME)]).wall,
+            spend([peer, str(tree / _NAME)]).wall,
         ]
         if number:  # the first one brings it into memory
             ours.append(times[0])
@@ -143,7 +160,7 @@ def _indexing(stand: Stand, size: int) -> Iterator[Figure]:
         f"first commit of one file of {show(size, 'B')}, with its index",
         median(ours),
         "s",
-        "b3sum",
+        peer,
         median(theirs),
         Goal(1.1, "1.1", ratio=True),
     )
@@ -156,7 +173,7 @@ class _Ground:
         self._stand = stand
         self._folder = stand.folder / "huge"
         self._case = case
-        self._file = self._folder / "tree" / "huge" / _NAME
+        self._tree = self._folder / "tree" / "huge"
         self._server = Program("huai-server", self._folder / "server")
         self._client = Program("huai-client", self._folder / "client")
         self._closing = ExitStack()
@@ -164,15 +181,21 @@ class _Ground:
 
     def __enter__(self) -> Self:
         show_progress(f"making {self._case.title}")
-        self._file.parent.mkdir(parents=True)
+        self._tree.mkdir(parents=True)
         self._closing.callback(shutil.rmtree, self._folder, ignore_errors=True)
-        self._case.make(self._file)
+        self._case.make(self._tree / _NAME)
         for name in ("ours", "theirs"):
-            copy = ["cp", "-a", "--sparse=always", str(self._file.parent), str(self._folder / name)]
+            copy = ["cp", "-a", "--sparse=always", str(self._tree), str(self._folder / name)]
             subprocess.run(copy, check=True)
-        url = self._closing.enter_context(rsync_daemon({"huge": self._file.parent}))
+        with self._stand.counted():
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        """Start the servers, and let ours adopt its copy."""
+        url = self._closing.enter_context(rsync_daemon({"huge": self._tree}))
         self._daemon = f"rsync://127.0.0.1:{self._near(int(url.rpartition(':')[2]))}/huge"
-        self._server.run("add", "huge", self._file.parent, "--content-url", self._daemon)
+        self._server.run("add", "huge", self._tree, "--content-url", self._daemon)
         self._server.run("commit", "huge")
         port = self._near(self._closing.enter_context(serving(self._server)))
         where = (f"http://127.0.0.1:{port}", self._folder / "ours")
@@ -184,44 +207,52 @@ class _Ground:
             with (self._folder / "client" / "client.toml").open("a") as config:
                 config.write('in_place = ["*"]\n')
         self._client.run("sync", "huge", "--quiet")
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
     def measure(self) -> Iterator[Figure]:
         """Each in turn, as often as the stand says."""
-        ours: list[float] = []
-        theirs: list[float] = []
+        samples: dict[str, list[Spent]] = {"commit": [], "ours": [], "theirs": []}
         received = 0
         rounds = 1 if self._case.data else self._stand.rounds  # rsync reads all holes
         for number in range(rounds):
             self._case.change(self._file, number)
-            os.utime(self._file, ns=(0, _START + number * 10**9))
-            self._server.run("commit", "huge")
-            runs = [self._huai, self._rsync]
-            for run in runs if number % 2 == 0 else reversed(runs):
+            if not self._case.keeps_time:
+                os.utime(self._file, ns=(0, _START + number * 10**9))
+            samples["commit"].append(self._stand.spend(self._server.command("commit", "huge")))
+            runs = {"ours": self._huai, "theirs": self._rsync}
+            for name in runs if number % 2 == 0 else reversed(runs):
                 os.sync()
                 self._stand.rest()
-                if run == self._huai:
-                    spent = spend(run(), until=b'"type":"sync"')
-                    ours.append(spent.wall)
-                    received = _received(spent.output)
-                else:
-                    theirs.append(spend(run()).wall)
+                samples[name].append(runs[name]())
+            received = _received(samples["ours"][-1].output)
             self._compare()
+        commit, ours, theirs = samples.values()
         elsewhere = "copied" if self._case.plain else "in place"
         how = "reflinks" if shares_blocks(self._folder) else elsewhere
-        peer = ("rsync --inplace", median(theirs))
-        yield Figure(f"{self._case.title}, {how}", median(ours), "s", *peer, self._case.seconds)
-        yield Figure(f"{self._case.title}, bytes", received, "B", goal=self._case.received)
+        title, peer = f"{self._case.title}, {how}", "rsync --inplace"
+        yield Figure(title, wall(ours), "s", peer, wall(theirs), self._case.seconds, rounds=rounds)
+        seconds = wall(commit) + wall(ours)
+        yield Figure(f"{title}, with commit", seconds, "s", peer, wall(theirs), rounds=rounds)
+        if self._stand.processor:
+            cpus = cpu(ours), "s", peer, cpu(theirs)
+            yield Figure(f"{title}, CPU of all processes", *cpus, rounds=rounds)
+        yield Figure(f"{title}, bytes", received, "B", goal=self._case.received, rounds=1)
 
-    def _huai(self) -> list[str]:
-        return self._client.command("sync", "huge", "--json")
+    @property
+    def _file(self) -> Path:
+        """The one file of the tree."""
+        return next(self._tree.rglob(_NAME))
 
-    def _rsync(self) -> list[str]:
-        how = ["-a", "--inplace", "--no-whole-file"]
-        return ["rsync", *how, f"{self._daemon}/", f"{self._folder / 'theirs'}/"]
+    def _huai(self) -> Spent:
+        command = self._client.command("sync", "huge", "--json")
+        return self._stand.spend(command, until=b'"type":"sync"')
+
+    def _rsync(self) -> Spent:
+        options = ["-a", "--delete", "--inplace", "--no-whole-file"]
+        where = [f"{self._daemon}/", f"{self._folder / 'theirs'}/"]
+        return self._stand.spend(["rsync", *options, *where])
 
     def _near(self, port: int) -> int:
         line = self._stand.line
@@ -230,7 +261,7 @@ class _Ground:
     def _compare(self) -> None:
         """A figure of what was not done right means nothing."""
         for name in ("ours", "theirs"):
-            copy = self._folder / name / _NAME
+            copy = self._folder / name / self._file.relative_to(self._tree)
             some = ["-n", str(self._case.data)] if self._case.data else []
             subprocess.run(["cmp", *some, str(self._file), str(copy)], check=True)
 
@@ -253,6 +284,21 @@ def fill(size: int, path: Path) -> None:
 def _sparse(data: int, path: Path) -> None:
     fill(data, path)
     os.truncate(path, _SPARSE)
+
+
+def _fill_below(size: int, path: Path) -> None:
+    """Make the file in a directory of its own."""
+    folder = path.with_name("old")
+    folder.mkdir()
+    fill(size, folder / path.name)
+
+
+def _keep(_path: Path, _number: int) -> None:
+    """Change nothing but the time."""
+
+
+def _rename(path: Path, number: int) -> None:
+    path.parent.rename(path.parent.with_name(f"renamed-{number}"))
 
 
 def _swap(half: int, path: Path, _number: int) -> None:

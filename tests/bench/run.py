@@ -23,7 +23,7 @@ from tests.bench.figures import append_json, markdown  # noqa: E402 (after the p
 from tests.bench.programs import install  # noqa: E402
 from tests.bench.stand import Stand, show_progress  # noqa: E402
 
-DEFAULT = ("scan", "fetch", "idle", "churn", "reads", "http")
+DEFAULT = ("fetch", "idle", "churn", "http", "scale")
 """The quicker ones; the other modules here are asked for by name."""
 
 
@@ -38,6 +38,7 @@ def main() -> None:
     try:
         conditions = {"cold": options.cold, "line": options.line}
         chosen = {"cases": frozenset(options.case), "minutes": options.minutes, **conditions}
+        chosen["pages"] = PROJECT / "docs" if options.renew else options.json.parent
         with Stand(folder, options.entries, options.rounds, **chosen) as stand:
             for name in options.names or DEFAULT:
                 began = time.monotonic()
@@ -45,8 +46,8 @@ def main() -> None:
                 show_progress(
                     f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}"
                 )
-                circumstances = {"entries": options.entries, "rounds": options.rounds}
-                append_json(options.json, name, bench_figures, **conditions, **circumstances)
+                circumstances = {"entries": options.entries, **conditions}
+                append_json(options.json, name, bench_figures, options.rounds, **circumstances)
                 all_figures += bench_figures
         cache = "cold" if options.cold else "warm"
         line = "a line of 40 ms and 100 Mbit/s, " if options.line else ""
@@ -54,7 +55,7 @@ def main() -> None:
             f"{options.entries:,} entries, {line}{cache} cache, medians of {options.rounds} "
             f"rounds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n"
         )
-        print(markdown(all_figures), flush=True)
+        print(markdown(all_figures, options.rounds), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -72,7 +73,7 @@ def _options() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this case, of huge and of upstream; repeatable",
+        help="only this case, of founding, of huge and of upstream; repeatable",
     )
     parser.add_argument(
         "--minutes",
@@ -94,6 +95,11 @@ def _options() -> argparse.Namespace:
         default=PROJECT / "build" / "bench.jsonl",
         metavar="FILE",
         help="append a line for each figure to FILE; default build/bench.jsonl",
+    )
+    parser.add_argument(
+        "--renew",
+        action="store_true",
+        help="founding writes its table and plots into docs/, not next to the file of --json",
     )
     options = parser.parse_args()
     if unknown := set(options.names) - set(benches):

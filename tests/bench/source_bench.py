@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 _LIST, _STAMP = "fullfiletimelist-bench", "lastsync"
 _HIDDEN = {"published": "", "stamped": f"/{_LIST}", "plain": f"/{_LIST} /{_STAMP}"}
 """The files that each daemon does not serve."""
-_LIST_ALONE = """
-import sys, tempfile
-from huai_client.metadata.source.daemon import Daemon
-from huai_client.run.options import NEVER
-from huai_native._native import EntryList
-
-with tempfile.TemporaryFile() as store:
-    entries = EntryList(store, 1 << 30)
-    Daemon(sys.argv[1], timeout=600, deadline=NEVER).list_tree(entries)
-    entries.write_tree(None)
-"""
-"""Lists, decodes and lays out a tree, and keeps no object."""
+_LISTING = Path(__file__).with_name("listing.py")
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -116,7 +105,7 @@ class _Upstream:
         peer, url = "rsync -r --list-only", self._urls["plain"]
         samples = take_turns(
             {
-                "huai": lambda: spend(["python", "-c", _LIST_ALONE, url]),
+                "huai": lambda: spend(["python", str(_LISTING), url]),
                 peer: lambda: spend([*peer.split(), f"{url}/"]),
             },
             self._stand.rounds,

@@ -120,6 +120,7 @@ def compare_clients(
     title: str, ours: Sequence[Spent], peer: str, theirs: Sequence[Spent], goal: Goal | None = None
 ) -> Iterator[Figure]:
     """Yield the time on the clock, the CPU time and the memory of a client and of its peer."""
-    yield Figure(title, wall(ours), "s", peer, wall(theirs), goal)
-    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
-    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))
+    rounds = len(ours)
+    yield Figure(title, wall(ours), "s", peer, wall(theirs), goal, rounds=rounds)
+    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs), rounds=rounds)
+    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs), rounds=rounds)

@@ -8,7 +8,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from math import inf
@@ -18,9 +18,11 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from tests.bench import trees
-from tests.bench.disk_reads import DiskReads, NotCountedError, drop_caches
+from tests.bench.disk_reads import ControlGroup, DiskReads, NotCountedError, drop_caches
 from tests.bench.line import line_to
+from tests.bench.processor import ProcessorTime
 from tests.bench.programs import Program, serving
+from tests.bench.spending import Spent, spend
 from tests.support.certificate import make_certificate
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
@@ -44,6 +46,7 @@ class Stand:
         line: bool = False,
         cases: frozenset[str] = frozenset(),
         minutes: float = inf,
+        pages: Path | None = None,
     ) -> None:
         self.folder = folder
         self.entries = entries
@@ -55,6 +58,8 @@ class Stand:
         """The requested cases of a figure; all if empty."""
         self.minutes = minutes
         """After which what goes on and on ends."""
+        self.pages = pages or folder
+        """The folder of plots."""
         self.server = Program("huai-server", folder / "server")
         self._seed = 0
         self._closing = contextlib.ExitStack()
@@ -90,11 +95,11 @@ class Stand:
         show_progress(f"making {root.name}")
         self._maker.submit(maker, root, *arguments).result()
 
-    def churn(self, *, clustered: bool = False) -> trees.Churn:
-        """Change half a percent of the tree, otherwise every time."""
+    def churn(self, *, clustered: bool = False, share: float = CHURN) -> trees.Churn:
+        """Change a share of the tree, otherwise every time."""
         self._seed += 1
         change = trees.update if clustered else trees.churn
-        return self._maker.submit(change, self.tree, CHURN, self._seed).result()
+        return self._maker.submit(change, self.tree, share, self._seed).result()
 
     def change(self, change: Callable[[Path], None]) -> None:
         """Change the tree by a function of a module."""
@@ -124,9 +129,31 @@ class Stand:
         return self._reads("rsyncd")
 
     @cached_property
+    def processor(self) -> ProcessorTime | None:
+        """Counts CPU time; None if this machine cannot."""
+        try:
+            return self._closing.enter_context(ProcessorTime("all"))
+        except NotCountedError as reason:
+            show_progress(f"CPU time of servers is not counted: {reason}")
+            return None
+
+    def counted(self) -> contextlib.AbstractContextManager[None]:
+        """Let `spend` count the servers that are started inside."""
+        return _joined(self.processor)
+
+    def spend(self, command: Sequence[str], *, until: bytes | None = None) -> Spent:
+        """Run a command; its CPU time includes that of servers, if there is a `processor`."""
+        return (self.processor.spend if self.processor else spend)(command, until=until)
+
+    @cached_property
     def port(self) -> int:
-        """The URL of the running `huai-server serve`."""
+        """The port of the running `huai-server serve`, which has both modules."""
         assert self.modules
+        return self.server_port
+
+    @cached_property
+    def server_port(self) -> int:
+        """The port of the running `huai-server serve`."""
         with _joined(self.server_reads):
             return self._far(self._closing.enter_context(serving(self.server)))
 
@@ -204,5 +231,5 @@ def show_progress(text: str) -> None:
     sys.stderr.write(f"bench: {text}\n")
 
 
-def _joined(group: DiskReads | None) -> contextlib.AbstractContextManager[None]:
+def _joined(group: ControlGroup | None) -> contextlib.AbstractContextManager[None]:
     return group.joined() if group else contextlib.nullcontext()

@@ -266,6 +266,14 @@ def regular_files(root: Path) -> list[str]:
     return _survey(root)[1]
 
 
+def rewrite_share(root: Path, share: float, seed: int) -> None:
+    """Put new files of up to 400 bytes in the place of a share of all files."""
+    rng = random.Random(seed)
+    files = regular_files(root)
+    for path in rng.sample(files, round(len(files) * share)):
+        rewrite(path, rng)
+
+
 def rewrite(path: str, rng: random.Random) -> None:
     """Put a new file in the place of one."""
     _write(f"{path}.part", rng.randbytes(rng.randrange(1, 400)), _today(rng))

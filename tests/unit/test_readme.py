@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import click
 import msgspec
@@ -150,13 +151,16 @@ def test_it_is_short() -> None:
     assert len(TEXT.splitlines()) <= 120
 
 
-def test_the_picture_has_its_own_ground_and_the_title_that_the_readme_gives_it() -> None:
-    drawn = (TOP / "docs/how-it-works.svg").read_text(encoding="utf-8")
-    title = re.search("<title>(.*)</title>", drawn)
-    assert title
-    assert f"![{title[1]}](docs/how-it-works.svg)" in TEXT
-    # Else the words would be unreadable on a dark page.
-    assert '<rect x="0" y="0" width="900" height="418" rx="6" fill="#ffffff"' in drawn
+def test_each_drawing_has_its_own_ground_and_the_title_that_a_page_gives_it() -> None:
+    pages = TEXT.replace("](docs/", "](") + SCALE
+    for path in (TOP / "docs").glob("*.svg"):
+        drawing = ET.parse(path).getroot()  # noqa: S314 (our own)
+        title, *shapes = (each for each in drawing if not each.tag.endswith("marker"))
+        assert f"![{title.text}]({path.name})" in pages
+        # Else the words would be unreadable on a dark page.
+        ground, size = shapes[0].get, drawing.get
+        expected = (size("width"), size("height"), "#ffffff")
+        assert (ground("width"), ground("height"), ground("fill")) == expected
 
 
 def test_each_figure_names_the_bench_that_measures_it() -> None:
