@@ -313,6 +313,10 @@ def test_the_page_of_all_mirrors_has_a_row_for_each(three: list[Attesting]) -> N
     holders = [each.text for each in page.one("tfoot").all("td")][place - 3]
     assert holders.startswith("2/3 half within ")
     assert "No mirror" in parse(one.get("/mirrors?column=99&start=99")).text
+    assert "#rollout" in page.one("tfoot").all("a")[place - 3]["href"]
+    rollouts = parse(one.get(f"/mirrors?module={one.up.name}")).all("table")[1].one("tbody")
+    serials = [each.text for each in rollouts.all("th")]
+    assert serials == [str(serial) for serial in range(len(serials), 0, -1)] != []
     assert three[0].get("/").count(">Mirrors<") == 1
 
 

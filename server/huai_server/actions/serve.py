@@ -52,12 +52,13 @@ class ConfiguredModules:
         """Start from a configuration that was read just now."""
         self._root = root
         self._tokens = Tokens(root)
-        self._stamp = file_stamp(config_path(root))
+        self._place = config_path(root)
+        self._stamp = file_stamp(self._place)
         self._served = served_modules(root, config)
 
     def served(self) -> Served:
         """Return the modules of the present file, or the former ones if it has an error."""
-        stamp = file_stamp(config_path(self._root))
+        stamp = file_stamp(self._place)
         if stamp != self._stamp:
             self._stamp = stamp
             try:

@@ -7,6 +7,7 @@ The pydantic models below define the responses.  Additions are compatible, anyth
 import logging
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -50,8 +51,13 @@ class Heads:
         repository = self._repository(name)
         if repository is None:
             return 0
-        place = ModulePlaces(repository.parent).scrub
+        place = _scrub_place(repository)
         return self._damage.get(place, place, lambda: len(read_record(place).damage)) or 0
+
+
+@lru_cache(maxsize=4096)
+def _scrub_place(repository: Path) -> Path:
+    return ModulePlaces(repository.parent).scrub
 
 
 def _read_head(repository: Repository, _: object) -> tuple[str | None, Head | None]:

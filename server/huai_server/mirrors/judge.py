@@ -3,7 +3,6 @@
 Pure: the caller has the clock, the disk and the commits.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from huai_schema.codec.attestation import SignedAttestation
@@ -28,13 +27,13 @@ class Commits(NamedTuple):
     """The commits of a module that are still in its repository."""
 
     identity: str
-    times: Mapping[int, tuple[str, int]]
+    times: dict[int, tuple[str, int]]
     """The id and time (seconds since the epoch) of each commit by serial, in ascending order."""
 
     @property
     def newest(self) -> int:
         """The serial of the newest commit; 0 without a commit."""
-        return max(self.times, default=0)
+        return next(reversed(self.times), 0)
 
     def lag(self, serial: int, now: int) -> int:
         """Return the seconds for which a commit newer than `serial` has existed.

@@ -73,6 +73,20 @@ class LagHistory(NamedTuple):
             begin = end
         return tuple(most)
 
+    def arrival(self, committed: int, now: int, lag: int) -> int | None:
+        """Return when the mirror got a commit that was committed at a time; `lag` is that at `now`.
+
+        None if it has not got it, or got it before the record.
+        """
+        if committed < self.begun:
+            return None
+        following = (*self.rows[1:], (now, lag))
+        for (end, _), (later, before) in zip(self.rows, following, strict=False):
+            # After the end of a row, the mirror lacks what was committed since `later - before`.
+            if end >= committed and committed < later - before:
+                return end
+        return None
+
     def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Return the seconds without lag, and the ranges through which the lag grew."""
         seconds_without_lag, ramps = 0, []

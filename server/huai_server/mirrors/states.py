@@ -4,7 +4,7 @@ Reads the files of `record` again only after a change.  Called in threads.
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from huai_program.durations import seconds
 from huai_schema.codec.attestation import Attestation
 from huai_server.config.mirrors import Mirrors
 from huai_server.mirrors.judge import Commits
+from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import (
     Holding,
     Probe,
@@ -23,6 +24,7 @@ from huai_server.mirrors.record import (
 from huai_server.state.file_stamp import FileCache
 
 _Record = tuple[str, Holding, Probe | None]
+_days = lru_cache(maxsize=8192)(LagHistory.days)
 _Inputs = tuple[Mirrors, Commits, int, tuple[_Record, ...]]
 
 
@@ -35,16 +37,25 @@ class MirrorState(NamedTuple):
     """The time of the first attestation of that commit, in seconds since the epoch."""
     lag: int
     """Seconds for which a newer commit has existed; 0 if the mirror has the newest."""
-    percentiles: tuple[int, ...]
-    """The `lag.PERCENTILES` of the lag over 30 days, in seconds."""
-    days: tuple[int | None, ...]
-    """The most lag of each of these days in seconds, the oldest first; None before the record."""
+    history: LagHistory
+    now: int
+    """The moment of this state, in seconds since the epoch."""
     offered: bool
     """True if clients are sent to the mirror, which is complete and recent enough."""
     complete_at: int
     """The latest time as of which the mirror is complete, in seconds since the epoch."""
     probe: Probe | None
     """The result of the last probe; None if there was none."""
+
+    @property
+    def percentiles(self) -> tuple[int, ...]:
+        """The `lag.PERCENTILES` of the lag over 30 days, in seconds; computed at each use."""
+        return self.history.percentiles(self.now, self.lag)
+
+    @property
+    def days(self) -> tuple[int | None, ...]:
+        """The most lag of each day in seconds, the oldest first; None before the record."""
+        return _days(self.history, self.now, self.lag)
 
 
 class MirrorStates:
@@ -100,8 +111,7 @@ def _state_of(
     near = lag <= seconds(settings.max_lag) and silence <= seconds(settings.max_silence)
     claimed = all(map(mirrors.allowed[name].may_claim, attestation.urls))
     offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
-    percentiles, days = holding.history.percentiles(now, lag), holding.history.days(now, lag)
     complete_at = now - lag if lag else attestation.time
     return MirrorState(
-        name, attestation, holding.since, lag, percentiles, days, offered, complete_at, probe
+        name, attestation, holding.since, lag, holding.history, now, offered, complete_at, probe
     )

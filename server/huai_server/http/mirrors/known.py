@@ -42,6 +42,11 @@ class KnownMirrors:
         self._states = MirrorStates()
         self.commits = BranchCache(registry, _read_commits)
 
+    def has_records(self, module: str) -> bool:
+        """True if a mirror has attested anything of a module; read from the disk."""
+        mirrors = self._registry.served().mirrors
+        return bool(mirrors.allowed) and (mirrors.folder / module).is_dir()
+
     async def states(self, module: str, repository: Path) -> tuple[MirrorState, ...]:
         """Return the states of a module's mirrors, the freshest first; `HuaiError` for damage."""
         mirrors = self._registry.served().mirrors

@@ -11,7 +11,7 @@ from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Browser, Location, View
-from huai_server.http.pages.mirrors import mirrors_page
+from huai_server.http.pages.mirrors import MirrorView, mirrors_page
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import Choice, Now, front_page, module_page, module_row
 
@@ -56,16 +56,20 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
     """Add the routes of modules and mirrors."""
 
     @routes.get("/")
-    async def front(request: Request, q: str = "", state: str = "", sort: str = "") -> Response:
+    async def front(
+        request: Request, q: str = "", state: str = "", sort: str = "", start: str = ""
+    ) -> Response:
         """All modules."""
-        modules, choice = access.modules(request.scope), Choice(q, state, sort)
-        return await front_page(Page(request), modules, choice, now)
+        choice = Choice(q, state, sort, parse_number(start), everything=start == "all")
+        return await front_page(Page(request), access.modules(request.scope), choice, now)
 
     @routes.get("/mirrors")
-    async def mirrors(request: Request, start: str = "", column: str = "") -> Response:
+    async def mirrors(
+        request: Request, start: str = "", column: str = "", module: str = ""
+    ) -> Response:
         """All mirrors."""
-        first = parse_number(start), parse_number(column)
-        return await mirrors_page(Page(request), access.modules(request.scope), *first, now)
+        view = MirrorView(parse_number(start), parse_number(column), module)
+        return await mirrors_page(Page(request), access.modules(request.scope), view, now)
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "", period: str = "") -> Response:

@@ -6,11 +6,13 @@ show at the pointer.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from typing import NamedTuple
 
 from huai_server.http.pages.history import DAY_SECONDS, Tally
 
 WIDTH, HEIGHT, LEFT = 720, 150, 64
+STROKES_WIDTH, STROKES_HEIGHT = 84, 24
 _TOP = 8
 _GAP = 0.25
 """The share of a period's width that stays free between two bars."""
@@ -124,6 +126,29 @@ def churn(row: Sequence[Slot], width: int = WIDTH, height: int = HEIGHT, left: i
     return Churn(bars, round(step * (1 - _GAP), 1), round(base, 1), (above, below))
 
 
+class Strokes(NamedTuple):
+    """A small chart of the changes: paths of vertical strokes, and the sums."""
+
+    paths: Mapping[str, str]
+    """The data of an SVG path by kind of change; kinds without a change are left out."""
+    total: Tally
+
+
+def strokes(row: Sequence[Slot]) -> Strokes:
+    """Return the chart of the changes in each period, in few bytes: a page has many."""
+    chart = churn(row, STROKES_WIDTH, STROKES_HEIGHT, 0)
+    paths: dict[str, str] = {}
+    for bar in chart.bars:
+        for kind in ("added", "changed", "removed"):
+            top, height = getattr(bar, kind)
+            if height:
+                length = max(1, round(height))
+                y = min(round(top), STROKES_HEIGHT - length)
+                stroke = f"M{bar.x + chart.width / 2:.0f} {y}v{length}"
+                paths[kind] = paths.get(kind, "") + stroke
+    return Strokes(paths, reduce(Tally.plus, (slot.tally for slot in row), Tally()))
+
+
 def line(row: Sequence[Slot], value: Callable[[Tally], int]) -> Line:
     """Return the chart of a value at the end of each period."""
     values = [value(each.tally) for each in row]
@@ -178,3 +203,20 @@ def lag_days(days: Sequence[int | None], max_lag: int, now: int) -> list[LagDay]
         )
         for place, lag in enumerate(days)
     ]
+
+
+class LagStrokes(NamedTuple):
+    """A strip of days as paths of vertical strokes, by level, and the worst day."""
+
+    paths: Mapping[int, str]
+    worst: LagDay | None
+
+
+def lag_strokes(days: Sequence[LagDay]) -> LagStrokes:
+    """Return the strip of these days, in few bytes: a page has many."""
+    paths: dict[int, str] = {}
+    for place, day in enumerate(days):
+        if day.level is not None:
+            paths[day.level] = paths.get(day.level, "") + f"M{place * 4 + 2} 0v16"
+    known_days = [day for day in days if day.level is not None]
+    return LagStrokes(paths, max(known_days, key=lambda day: day.lag, default=None))

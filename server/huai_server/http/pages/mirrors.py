@@ -5,6 +5,7 @@ Reads repositories in threads.  A damaged module is left out: the front page rep
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import median_low
 from typing import NamedTuple
@@ -14,13 +15,24 @@ from fastapi import Response
 
 from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
-from huai_server.http.pages.charts import LagDay, lag_days, lag_level
+from huai_server.http.pages.charts import LagStrokes, lag_days, lag_level, lag_strokes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.mirrors.states import MirrorState
 
-_ROWS, _COLUMNS = 100, 24
+_ROWS, _COLUMNS, _SERIALS = 50, 12, 20
 _log = logging.getLogger(__name__)
+
+
+class MirrorView(NamedTuple):
+    """The part of the page that a request wants."""
+
+    start: int
+    """The number of the first mirror."""
+    column: int
+    """The number of the first module."""
+    module: str = ""
+    """The module whose rollouts are shown; none for another text."""
 
 
 class Column(NamedTuple):
@@ -35,25 +47,38 @@ class Column(NamedTuple):
     """The seconds within which half of these had it."""
 
 
+class Rollout(NamedTuple):
+    """The spread of a commit over the mirrors."""
+
+    serial: int
+    time: int
+    """Seconds since the epoch."""
+    delays: Sequence[int]
+    """The seconds after which each mirror had it that got it, in ascending order."""
+
+    def within(self, percent: int) -> int:
+        """Return the seconds within which such a part of those mirrors had it."""
+        return self.delays[(len(self.delays) - 1) * percent // 100]
+
+
 class Row(NamedTuple):
     """A mirror, with its state in each of the columns."""
 
     mirror: str
     protocols: Sequence[str]
     cells: Sequence[MirrorState | None]
-    days: Sequence[LagDay]
-    """The lag of the module that was most behind."""
+    days: LagStrokes
+    """The lag of the module of this page that was most behind."""
 
 
 async def mirrors_page(
-    page: Page, modules: Mapping[str, Path], start: int, column: int, now: Now
+    page: Page, modules: Mapping[str, Path], view: MirrorView, now: Now
 ) -> Response:
-    """Return the page of the mirrors from `start` on, with the modules from `column` on.
-
-    An unreadable module is logged and left out.
-    """
+    """Return the page of all mirrors; an unreadable module is logged and left out."""
+    start, column = view.start, view.column
+    mirrored = [name for name in sorted(modules) if now.known_mirrors.has_records(name)]
     columns = []
-    for name in sorted(modules):
+    for name in mirrored[column : column + _COLUMNS]:
         try:
             states = await now.known_mirrors.states(name, modules[name])
             head = await now.heads.read(name) if states else None
@@ -70,26 +95,43 @@ async def mirrors_page(
             columns.append(Column(name, by_name, head.info.serial, len(delays), delay))
     max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
     names = sorted({name for each in columns for name in each.mirrors})
-    visible_columns = columns[column : column + _COLUMNS]
+    rollouts: Sequence[Rollout] = ()
+    if view.module in mirrored:
+        rollouts = await _rollouts(view.module, modules[view.module], now)
     values = {
-        "columns": visible_columns,
-        "rows": [
-            _row(name, columns, visible_columns, max_lag, page.now)
-            for name in names[start : start + _ROWS]
-        ],
+        "columns": columns,
+        "rows": [_row(name, columns, max_lag, page.now) for name in names[start : start + _ROWS]],
+        "module": view.module,
+        "rollouts": rollouts,
         "all": len(names),
         "start": start,
         "column": column,
         "later": start + _ROWS if start + _ROWS < len(names) else None,
-        "further": column + _COLUMNS if column + _COLUMNS < len(columns) else None,
+        "further": column + _COLUMNS if column + _COLUMNS < len(mirrored) else None,
         "level": lambda lag: lag_level(lag, max_lag),
     }
     return page.render("mirrors.html", values)
 
 
-def _row(
-    name: str, columns: Sequence[Column], visible_columns: Sequence[Column], max_lag: int, now: int
-) -> Row:
+async def _rollouts(name: str, repository: Path, now: Now) -> list[Rollout]:
+    """Return the rollouts of a module's newest commits, newest first; logs an unreadable module."""
+    try:
+        commits = await now.known_mirrors.commits.get(repository)
+        states = await now.known_mirrors.states(name, repository)
+    except HuaiError as error:
+        _log.warning("%s: %s", name, error.message)
+        return []
+    rollouts = []
+    for serial, (_, committed) in islice(
+        reversed(commits.times.items() if commits else ()), _SERIALS
+    ):
+        arrivals = (each.history.arrival(committed, each.now, each.lag) for each in states)
+        delays = sorted(arrival - committed for arrival in arrivals if arrival is not None)
+        rollouts.append(Rollout(serial, committed, delays))
+    return rollouts
+
+
+def _row(name: str, columns: Sequence[Column], max_lag: int, now: int) -> Row:
     """Return a mirror's row; its worst lag of each day counts."""
     states = [each.mirrors[name] for each in columns if name in each.mirrors]
     urls = {url for each in states for url in each.attestation.urls}
@@ -101,6 +143,6 @@ def _row(
     return Row(
         name,
         sorted({urlsplit(url).scheme for url in urls}),
-        [each.mirrors.get(name) for each in visible_columns],
-        lag_days(days, max_lag, now),
+        [each.mirrors.get(name) for each in columns],
+        lag_strokes(lag_days(days, max_lag, now)),
     )

@@ -35,8 +35,8 @@ from huai_server.http.pages.state import WORDS, Due, State, next_due, state_of
 from huai_server.http.settings import Registry
 from huai_server.store.repository import Head, Repository
 
-_WEEK_WIDTH, _WEEK_HEIGHT = 84, 24
-_ROWS = 100
+_MODULES, _ROWS = 40, 100
+"""The modules, and the commits of one, on a page."""
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +81,10 @@ class Choice(NamedTuple):
     state: str = ""
     order: str = ""
     """A key of `_ORDERS`; by name for anything else."""
+    start: int = 0
+    """The number of the first row."""
+    everything: bool = False
+    """True for all rows on one page."""
 
 
 _ORDERS: Mapping[str, Callable[[ModuleRow], int]] = {
@@ -102,8 +106,12 @@ async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, no
         for row in rows
         if needle in row.name.casefold() and choice.state in {"", row.state.value}
     ]
+    ordered = sorted(matches, key=_ORDERS.get(choice.order, lambda _: 0))
+    first, end = (0, len(rows)) if choice.everything else (choice.start, choice.start + _MODULES)
     values = {
-        "modules": sorted(matches, key=_ORDERS.get(choice.order, lambda _: 0)),
+        "modules": ordered[first:end],
+        "matches": len(matches),
+        "later": end if end < len(matches) else None,
         "week_of": lambda module: _week(module.commits, page.now),
         "choice": choice,
         "all": len(rows),
@@ -206,12 +214,12 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
     )
 
 
-def _week(commits: Sequence[Head], now: int) -> charts.Churn | None:
-    """Return a chart of the last days' changes; None without any."""
+def _week(commits: Sequence[Head], now: int) -> charts.Strokes | None:
+    """Return the changes of the last days, or None; the `RECENT` commits may not cover all."""
     oldest = now // DAY_SECONDS - charts.WEEK.bars
     within = [*takewhile(lambda head: head.time // DAY_SECONDS > oldest, commits)]
     if not within:
         return None
     tallies = tally_periods(within, DAY_SECONDS)
     slots = charts.slots({oldest: Tally(entries=1), **tallies}, charts.WEEK, now, DAY_SECONDS)
-    return charts.churn(slots, _WEEK_WIDTH, _WEEK_HEIGHT, 0)
+    return charts.strokes(slots)

@@ -32,6 +32,13 @@ def test_bars_have_the_heights_of_their_numbers() -> None:
     assert (bar.added, bar.changed, bar.removed) == ((28, 30), (8, 20), (58, 10))
 
 
+def test_strokes_are_bars_in_few_bytes() -> None:
+    tallies = (Tally(added=30, removed=1), Tally(), Tally(added=15))
+    small = charts.strokes([charts.Slot(at, each) for at, each in enumerate(tallies)])
+    assert small.paths == {"added": "M14 8v16M70 16v8", "removed": "M14 23v1"}
+    assert (small.total.added, small.total.removed, small.total.changed) == (45, 1, 0)
+
+
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=60))
 def test_nothing_leaves_the_picture(numbers: list[tuple[int, int, int, int]]) -> None:
     slots = [charts.Slot(at, Tally(*each)) for at, each in enumerate(numbers)]

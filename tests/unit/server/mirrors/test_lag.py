@@ -100,3 +100,15 @@ def test_a_clock_that_was_set_back_makes_no_day() -> None:
     history = LagHistory(now - 5, ((now + 3 * DAY_SECONDS, 7),))
     assert len(history.days(now, 0)) == DAYS
     assert LagHistory(now + 3 * DAY_SECONDS).days(now, 0) == (None,) * DAYS
+
+
+def test_a_commit_arrived_with_the_sync_that_took_it(subtests: pytest.Subtests) -> None:
+    """Commits of 100, 200 and 300; syncs that took them at 150, 200 (at once), and not yet."""
+    history = LagHistory(50, ((150, 50), (210, 10)))
+    for time, arrival in [(40, None), (100, 150), (200, 210), (300, None)]:
+        with subtests.test(time=time):
+            assert history.arrival(time, 350, 50) == arrival
+    partial = LagHistory(0, ((150, 50), (400, 200)))
+    assert partial.arrival(200, 500, 0) == 400, "the sync of 150 had no commit of 200"
+    assert partial.arrival(120, 500, 0) == 150
+    assert LagHistory(0).arrival(10, 20, 10) is None
