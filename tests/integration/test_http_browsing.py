@@ -177,6 +177,21 @@ def test_a_comparison_leads_to_its_neighbours(client: httpx.Client, up: Upstream
         assert follow(client, address, link)[1].one("h1").text == title
 
 
+def test_a_commit_is_named_by_a_time(client: httpx.Client, up: Upstream) -> None:
+    for name in (b"a", b"b", b"c"):
+        up.put(name)
+        up.commit()
+    module = f"/modules/{up.name}"
+    for time in ("2099-01-01", "2099-01-01T12:00", "2099-01-01T12:00:00"):
+        assert names(get(client, f"{module}/tree/{time}")) == ["a", "b", "c"]
+    assert get(client, f"{module}/diff/1..2099-01-01").one("h1").text == "From serial 1 to 3"
+    assert get(client, f"{module}/diff/2..").one("h1").text == "From serial 2 to 3"
+    for wrong in ("tree/2020-01-01", "tree/2099-13-01", "tree/-", "diff/2020-01-01..", "diff/..2"):
+        get(client, f"{module}/{wrong}", 404)
+    for time in ("0001-01-01", "9999-12-31T23:59"):
+        assert client.get(f"{module}/tree/{time}").status_code in {200, 404}
+
+
 def test_a_file_has_downloads_and_a_history(client: httpx.Client, place: Site) -> None:
     up = place.upstream(content_urls=("https://mirror.example/x/", "rsync://mirror.example/x"))
     for content in (b"1", b"", b"333"):

@@ -153,7 +153,11 @@ def router(access: Access, browser: Browser) -> APIRouter:
     async def diff(
         name: str, commits: str, request: Request, start: str = "", kind: str = "all"
     ) -> Response:
-        """The differences between the commits `OLD..NEW`, of one kind or of all."""
+        """The differences between the commits `OLD..NEW`, of one kind or of all.
+
+        Each is a serial, the beginning of an id, `latest`, or a time in UTC such as `2026-11-01` or
+        `2026-11-01T12:00`, for the last commit before it; without NEW, the latest.
+        """
 
         def read(repository: Path) -> dict[str, Any]:
             comparison = open_both(repository, commits)

@@ -7,6 +7,7 @@ work pauses, because a working thread blocks the event loop.
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
@@ -85,18 +86,21 @@ class Differences(NamedTuple):
 
 
 def open_commit(repository: Path, name: str) -> Opened:
-    """Open the commit `latest`, or that with a serial or the beginning of an id; 404 for none."""
+    """Open the commit `latest`, or that with a serial or the beginning of an id; 404 for none.
+
+    A date, or a date and time, names the last commit before it.
+    """
     commits = newest_commits(repository, 1 if name == LATEST else KEPT)
     return _open(repository, commits[_index(commits, name)])
 
 
 def open_both(repository: Path, names: str) -> Comparison:
-    """Open the commits `OLD..NEW`, each named as for `open_commit`."""
+    """Open the commits `OLD..NEW`, each named as for `open_commit`; the latest without NEW."""
     old_name, dots, new_name = names.partition("..")
     if not dots:
         raise HttpError(404, "there is nothing at this address")
     commits = newest_commits(repository, KEPT)
-    old, new = _index(commits, old_name), _index(commits, new_name)
+    old, new = _index(commits, old_name), _index(commits, new_name or LATEST)
     return Comparison(
         _open(repository, commits[old]),
         _open(repository, commits[new]),
@@ -112,11 +116,20 @@ def _open(repository: Path, head: Head) -> Opened:
 
 
 def _index(commits: Sequence[Head], name: str) -> int:
+    time_limit = _parse_time(name)
     for place, head in enumerate(commits):
         is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
-        if is_id or name in {LATEST, str(head.info.serial)}:
+        if is_id or name in {LATEST, str(head.info.serial)} or head.time < time_limit:
             return place
     raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
+
+
+def _parse_time(text: str) -> float:
+    """Return the seconds since the epoch of a date, or date and time, in UTC; 0 for other text."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() if "-" in text else 0
+    except (ValueError, OverflowError):
+        return 0
 
 
 def read_place(opened: Opened, path: RelPath, start: int) -> Place:
