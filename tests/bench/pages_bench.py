@@ -88,7 +88,7 @@ def make_site(server: Program, large: Path) -> None:
     (tree / "file").touch()
     server.run("add", first, tree)
     server.run("commit", first)
-    made = module_places(server.root, first).repository
+    first_repository = module_places(server.root, first).repository
     mirrors = {
         f"mirror-{number:03}.example": PrivateKey.generate(number.to_bytes(32), "bench")
         for number in range(MIRRORS)
@@ -98,7 +98,7 @@ def make_site(server: Program, large: Path) -> None:
         name = f"module-{number:03}"
         repository = module_places(server.root, name).repository
         if number:
-            copytree(made, repository)
+            copytree(first_repository, repository)
         _commit(repository, name, random, now - random.randrange(GAP))
         if number < MIRRORED:
             _attest(server.root, name, repository, mirrors, random)
@@ -143,8 +143,8 @@ def _attest(
     identity, now = Repository(repository).snapshot(heads[0])[0].identity, int(time.time())
     for host, private in mirrors.items():
         head = random.choice((heads[0], heads[0], heads[0], heads[1], heads[2]))
-        held = (name, identity, head.info.serial, head.commit, now)
-        statement = Attestation(*held, partial=False, urls=(f"https://{host}/{name}",))
+        content = (name, identity, head.info.serial, head.commit, now)
+        statement = Attestation(*content, partial=False, urls=(f"https://{host}/{name}",))
         text = statement.signed(private.sign)
         rows = tuple((now - day * 40_000, random.randrange(90_000)) for day in range(60, 0, -1))
         lags, since = LagHistory(rows[0][0], rows), head.time + 60
