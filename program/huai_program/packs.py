@@ -19,10 +19,15 @@ REPLACED = ".replaced"
 
 
 @contextmanager
-def opened_writer(folder: Path) -> Iterator[PackWriter]:
-    """Yield the writer of a pack; at the end of the block it is removed unless it was finished."""
+def opened_writer(folder: Path, base: Path | None = None) -> Iterator[PackWriter]:
+    """Yield the writer of a pack; at the end of the block it is removed unless it was finished.
+
+    Objects in the packs of `base`, by default `folder`, are left out.
+    """
     name = TEMPORARY + os.urandom(8).hex()
-    writer = PackWriter(os.fsencode(folder), os.fsencode(name), threads=os.cpu_count() or 1)
+    threads = os.cpu_count() or 1
+    places = os.fsencode(folder), os.fsencode(name)
+    writer = PackWriter(*places, threads=threads, known=os.fsencode(base or folder))
     try:
         yield writer
     finally:

@@ -107,6 +107,11 @@ def _directory_key(folder: bytes) -> bytes:
     return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))
 
 
+def is_within(path: bytes, top: bytes) -> bool:
+    """True if `path` is `top`, or below it."""
+    return not top or path == top or path.startswith(top + b"/")
+
+
 def ancestors(path: bytes) -> list[RelPath]:
     """Return the directories above `path`, nearest first, `ROOT` last; none for `ROOT`."""
     directories: list[RelPath] = []

@@ -591,7 +591,8 @@ class Scan(Iterator[list[_Unreadable | _Directory]]):
     A large directory comes in parts, of which only the first has attributes.
     A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the directory's
     time out of range, -4 a reserved name, -5 a temporary file of rsync, -6 changed while it was
-    read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted.
+    read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted,
+    -11 a shard without a result, -12 a shard of another directory.
     A root that cannot be opened, or any other end of the scan, is an `OSError`.
     """
 
@@ -623,6 +624,22 @@ A problem has a path, a reason as of `Scan`, and 0 if the old entry stays, 1 if 
 its time is clamped.  A remark has 0 for temporary, 1 for reserved or 2 for not readable by others,
 a number of paths, and the first of them."""
 
+_View: TypeAlias = tuple[int, int]
+"""The file system and inode of a directory, as one machine sees it."""
+_Shard: TypeAlias = tuple[bytes, _View, tuple[bytes, int] | None]
+"""The path and view of a shard, and the id of its tree with its entries; None if it failed."""
+_Edges: TypeAlias = tuple[_View, list[tuple[bytes, bytes]], list[bytes]]
+"""The top's view; the inode (16 bytes) and leader of files with names elsewhere; the shards."""
+
+def relink(
+    snapshot: _Snapshot, groups: Sequence[Sequence[bytes]], writer: _Writer | None
+) -> tuple[bytes, bytes]:
+    """Set the hardlink fields of files with names in several parts.
+
+    Each group has all names of a file.  Returns the id of the new root tree, and lines of the
+    record of hardlink groups.
+    """
+
 @final
 class TreeReader:
     """A reader of the tree of a module, for a commit.
@@ -653,15 +670,20 @@ class TreeReader:
         mounts: tuple[set[bytes], bool, bool],
         keep_pairs: Callable[[bytes], None],
         writer: _Writer | None,
-    ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes]]:
-        """Scan everything and write its objects.
+        part: tuple[bytes, Sequence[_Shard], _Snapshot | None],
+    ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes], _Edges]:
+        """Scan everything, or a part, and write its objects.
 
         `past` is the last commit, whose entries stay where something cannot be read.  `mounts` has
         its mount points, True to enter the present ones, and True to accept all.  `keep_pairs` gets
         lines of the record of hardlink groups.
 
-        Returns the id of the root tree; the totals, and the number of entries that no snapshot can
-        hold; the problems and remarks; and the present mount points.
+        `part` has the path of its top, which gets a tree; the shards, which are not read but
+        grafted; and the reader of their objects.
+
+        Returns the id of the top's tree; the totals, and the number of entries that no snapshot can
+        hold, without shards; the problems and remarks; and the present mount points; and, of a
+        part, what may matter to others.
         """
 
     def read_listed(
@@ -810,8 +832,13 @@ class PackWriter:
     An error of the disk is an `OSError`, a damaged index a `FormatError`.
     """
 
-    def __new__(cls, folder: bytes, name: bytes, *, threads: int) -> PackWriter:
-        """Write to `folder`, an `objects/pack`; the unfinished pack is called `name` there."""
+    def __new__(
+        cls, folder: bytes, name: bytes, *, threads: int, known: bytes | None = None
+    ) -> PackWriter:
+        """Write to `folder`, an `objects/pack`; the unfinished pack is called `name` there.
+
+        Objects in the packs of the folder `known`, by default the same one, are left out.
+        """
 
     def __len__(self) -> int:
         """Return the number of objects written."""

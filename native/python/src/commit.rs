@@ -1,6 +1,6 @@
 //! The reader of the tree of a module for a commit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use huai_export::change_list::Touched;
@@ -11,12 +11,12 @@ use huai_format::write::Totals;
 use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 use huai_tree::commit::{
-    CommitProblem, Digesting, Failure, ListedPaths, Mounts, Policy, Read, Remarks, Result,
-    WholeCommit, WholeOptions, read_whole,
+    CommitProblem, Digesting, Failure, ListedPaths, Mounts, Part, Policy, Read, Remarks, Result,
+    Shard, WholeCommit, WholeOptions, read_whole, relink as set_links,
 };
 use huai_tree::digests::{Digests, ListedDigests};
 use huai_tree::hashing::contents::Contents;
-use huai_tree::scan::directory::ScanOptions;
+use huai_tree::scan::directory::{ScanOptions, View};
 use huai_tree::scan::whole_tree::Scan;
 use huai_tree::walk::owners::OwnerKind;
 use pyo3::exceptions::PyRuntimeError;
@@ -26,6 +26,7 @@ use pyo3::types::PyBytes;
 use crate::digests::found_digests::FoundDigests;
 use crate::hashing::block_index::BlockIndex;
 use crate::packs::lent::{LentSnapshot, Reader};
+use crate::packs::read::parse_oid;
 use crate::packs::writer::Writer;
 use crate::scan::change_list::ChangeList;
 use crate::scan::frame::number;
@@ -48,13 +49,47 @@ type CommitReport = (
     (u64, u64, Vec<Vec<u8>>),
 );
 
+/// A directory as it was seen; the inode and leader of files with names elsewhere; the shards.
+type Edges = ((u64, u64), Vec<(Vec<u8>, Vec<u8>)>, Vec<Vec<u8>>);
 /// The id of a tree, what is in it and what no snapshot holds, and the mount points.
-type WholeTree = (Vec<u8>, (Counts, u64), CommitReport, BTreeSet<Vec<u8>>);
+type WholeTree = (
+    Vec<u8>,
+    (Counts, u64),
+    CommitReport,
+    BTreeSet<Vec<u8>>,
+    Edges,
+);
+
+/// The part of the tree to read: its top, and path, view, and tree with entries of each shard
+/// below it, with the reader of their objects.
+#[derive(FromPyObject)]
+struct LentPart(Vec<u8>, Vec<LentShard>, Option<LentSnapshot>);
+
+#[derive(FromPyObject)]
+struct LentShard(Vec<u8>, (u64, u64), Option<(Vec<u8>, u64)>);
+
+impl LentPart {
+    fn part(self) -> PyResult<Part<Reader>> {
+        let mut shards = BTreeMap::new();
+        for LentShard(path, (file_system, inode), tree) in self.1 {
+            let view = View { file_system, inode };
+            let tree = tree.map(|(tree, entries)| PyResult::Ok((parse_oid(&tree)?, entries)));
+            let tree = tree.transpose()?;
+            shards.insert(path, Shard { view, tree });
+        }
+        Ok(Part {
+            top: self.0,
+            shards,
+            objects: self.2.map(|lent| lent.snapshot),
+        })
+    }
+}
 
 /// The folder of known digests, and the parameters of hashing.
 #[derive(FromPyObject)]
 struct DigestOptions {
     folder: Vec<u8>,
+    more_folders: Vec<Vec<u8>>,
     threads: usize,
     large: Option<u64>,
     keep: Py<PyAny>,
@@ -124,12 +159,15 @@ impl TreeReader {
         mounts: (BTreeSet<Vec<u8>>, bool, bool),
         keep_pairs: &Bound<'_, PyAny>,
         writer: Writer,
+        part: LentPart,
     ) -> PyResult<WholeTree> {
+        let part = part.part()?;
         let past = past.map(LentSnapshot::lookup);
         let keep_pairs = keep_pairs.clone().unbind();
         let mounts = Mounts::new(mounts.0, mounts.1, mounts.2);
         let (whole, read) = self.call(py, |calls, stop| {
             let options = WholeOptions {
+                part,
                 mounts,
                 check_readable: self.check_readable,
                 keep_pairs: &|pairs| calls.call_with(&keep_pairs, pairs),
@@ -139,10 +177,11 @@ impl TreeReader {
             let mut scan = self.scan.lock();
             self.digesting(calls, stop, |how| {
                 let until = &mut writer.until(stop);
-                let Some((folder, digesting)) = how else {
+                let Some((how, digesting)) = how else {
                     return read_whole(&mut scan, past, None, options, until);
                 };
-                let mut digests = Digests::open(folder).map_err(Failure::Digests)?;
+                let digests = Digests::open(&how.folder, &how.more_folders);
+                let mut digests = digests.map_err(Failure::Digests)?;
                 read_whole(
                     &mut scan,
                     past,
@@ -163,6 +202,15 @@ impl TreeReader {
             (counts(totals, directories), skipped),
             report(whole.problems, whole.remarks, read),
             whole.mounts,
+            (
+                (whole.view.file_system, whole.view.inode),
+                whole
+                    .open
+                    .into_iter()
+                    .map(|(inode, leader)| (inode.to_vec(), leader))
+                    .collect(),
+                whole.grafted,
+            ),
         ))
     }
 
@@ -310,23 +358,23 @@ impl TreeReader {
         let mut paths = ListedPaths::look(&self.scan.lock(), touched, record, &look_up, stop)?;
         check(&paths)?;
         let (digests, read) = self.digesting(calls, stop, |how| {
-            let Some((folder, digesting)) = how else {
+            let Some((how, digesting)) = how else {
                 return Ok(None);
             };
-            let mut digests = ListedDigests::open(folder).map_err(Failure::Digests)?;
+            let mut digests = ListedDigests::open(&how.folder).map_err(Failure::Digests)?;
             paths.digest(&mut digests, digesting, past, stop)?;
             Ok(Some(digests))
         })?;
         Ok((paths, read, digests))
     }
 
-    /// Call `work` with the folder of digests and a hasher of files, or with `None` if there are no
+    /// Call `work` with the options of digests and a hasher of files, or with `None` if there are no
     /// digests; returns the counts of what was read, too.
     fn digesting<T>(
         &self,
         calls: &Calls,
         stop: &Stop,
-        work: impl FnOnce(Option<(&[u8], &mut Digesting<'_>)>) -> Result<T>,
+        work: impl FnOnce(Option<(&DigestOptions, &mut Digesting<'_>)>) -> Result<T>,
     ) -> Result<(T, Read)> {
         let Some((options, contents)) = &self.digests else {
             return Ok((work(None)?, Read::default()));
@@ -350,9 +398,29 @@ impl TreeReader {
             keep: &|index| calls.call(|py| options.keep.call1(py, (BlockIndex(index),)).map(drop)),
         };
         let mut digesting = Digesting::new(contents, &policy);
-        let done = work(Some((&options.folder, &mut digesting)))?;
+        let done = work(Some((options, &mut digesting)))?;
         Ok((done, digesting.read))
     }
+}
+
+#[pyfunction]
+pub(crate) fn relink(
+    py: Python<'_>,
+    past: LentSnapshot,
+    groups: Vec<Vec<Vec<u8>>>,
+    writer: Writer,
+) -> PyResult<(Vec<u8>, Vec<u8>)> {
+    let groups = groups.into_iter();
+    let groups = groups.map(|paths| paths.into_iter().map(RelPath::trusted).collect());
+    let relinked = wait(py, |stop| {
+        set_links(
+            &mut past.lookup(),
+            groups.collect(),
+            &mut writer.until(stop),
+        )
+    })?;
+    let (tree, pairs) = relinked.map_err(refuse)?;
+    Ok((tree.as_bytes().to_vec(), pairs))
 }
 
 pub(crate) fn counts(totals: Totals, directories: u64) -> Counts {

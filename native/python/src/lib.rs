@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use crate::candidates::tree_comparison::TreeComparison;
     #[pymodule_export]
-    use crate::commit::TreeReader;
+    use crate::commit::{TreeReader, relink};
     #[pymodule_export]
     use crate::digests::found_digests::FoundDigests;
     #[pymodule_export]

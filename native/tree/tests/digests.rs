@@ -121,7 +121,7 @@ impl TableFolder {
     }
 
     fn open(&self) -> Digests {
-        Digests::open(self.0.path()).unwrap()
+        Digests::open(self.0.path(), &[]).unwrap()
     }
 
     /// Look up files.
@@ -568,9 +568,9 @@ fn a_damaged_block_costs_its_files_and_a_cut_the_rest() {
 fn a_place_that_cannot_be_used() {
     let folder = TableFolder::new();
     let absent = [folder.0.path(), b"/absent"].concat();
-    assert_eq!(Digests::open(&absent).unwrap_err().errno, Errno::NOENT);
+    assert_eq!(Digests::open(&absent, &[]).unwrap_err().errno, Errno::NOENT);
     folder.0.make_directory("digests");
-    let opened = Digests::open(folder.0.path());
+    let opened = Digests::open(folder.0.path(), &[]);
     let failed = opened.and_then(|mut digests| digests.look_up(&[&ONE.directory()]));
     assert_eq!(failed.unwrap_err().errno, Errno::ISDIR);
 }

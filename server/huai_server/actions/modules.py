@@ -24,12 +24,13 @@ from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
 from huai_server.static.newest import is_published
 from huai_server.static.update import StaticUpdate
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head, Repository, metadata_errors
 
 if TYPE_CHECKING:
     from huai_schema.codec.pending import PendingCommit
     from huai_server.commit.later import DigestResult
     from huai_server.commit.scrub import ScrubResult
+    from huai_server.commit.shard_record import ShardRecord
     from huai_server.relay.hand_over import HandedOver
     from huai_server.signing.keys import ServerKeys
 
@@ -151,6 +152,24 @@ def commit(
     after = _update_dependents(root, config, name)
     exported = inside.update if inside else export_after_commit(name, module, places, plan)
     return Committed(result, after._replace(export=exported))
+
+
+def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -> "ShardRecord":
+    """Scan a directory of a module, and write the result for a commit into the folder `to`."""
+    from huai_server.commit.shard_scan import Task
+    from huai_server.commit.shard_scan import scan_shard as scan
+
+    return scan(Task(str(root), name, path, base, str(to)))
+
+
+def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
+    """Return the base of the next commit, and its shards with their entries."""
+    from huai_server.commit import shard_plan, shard_scan
+
+    module, places = load(root).committed_module(name), module_places(root, name)
+    with storage_errors(places.folder), metadata_errors(name):
+        past, base = shard_scan.base_of(places, None)
+        return base, shard_plan.plan_shards(past, module)
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":

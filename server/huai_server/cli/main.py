@@ -30,6 +30,8 @@ COMMANDS = (
     "remove",
     "scrub",
     "serve",
+    "shard",
+    "shards",
     "status",
     "token",
     "watch",

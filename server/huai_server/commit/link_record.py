@@ -6,10 +6,12 @@ code that changes it must make sure that no pair of the newest commit is missing
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from huai_program.durable import open_new, sync_folder
+from huai_schema.codec.escaping import unescape
 
 _LONGEST = 1 << 16
 """The longest line, in bytes: every byte of two paths escaped."""
@@ -30,6 +32,15 @@ class LinkRecord:
         if self._file is None:
             self._file = open_new(self._unfinished)
         self._file.write(pairs)
+
+    def pairs(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield leader and member of what was added."""
+        if self._file is not None:
+            self._file.flush()
+            with self._unfinished.open("rb") as file:
+                for line in file:
+                    leader, _, member = line[:-1].partition(b"\t")
+                    yield unescape(leader), unescape(member)
 
     def replace(self) -> None:
         """Replace the record by what was added, at the end of a scan."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from huai_native._native import PackWriter
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, show
+from huai_schema.paths import RelPath, is_within, show
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.tree_reader import ListedTree
@@ -46,7 +46,7 @@ def build_listed(
     def check_foreign(paths: list[bytes]) -> None:
         """Raise `ListsNotEnoughError` where old entries may have to stay."""
         for path in paths:
-            is_known = any(path == top or path.startswith(top + b"/") for top in before)
+            is_known = any(is_within(path, top) for top in before)
             is_empty = making.module.one_file_system and _is_empty(past[0], RelPath(path))
             if not is_known and not is_empty:
                 raise ListsNotEnoughError(f"another file system is mounted at {show(path)}")

@@ -22,6 +22,10 @@ class CommitOptions(NamedTuple):
     """Commit the present entries where a file system came or went."""
     wait: float = 0
     """Seconds to wait for another commit of the module."""
+    engine: str = ""
+    """The URL of the engine that scans shards; empty for that of the configuration."""
+    shards: Path | None = None
+    """The folder with results of shards."""
     lists: Callable[[Path], ChangeLists] | None = None
     """Reads lists of the changes in a tree; only the listed paths are scanned."""
 

@@ -5,10 +5,10 @@ Digests are computed for new and changed files, and looked up for all others.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from huai_native._native import BlockIndex, ChangeList, FoundDigests, Pace, PackWriter
 from huai_native._native import TreeReader as Engine
@@ -17,6 +17,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.remarks import KINDS, Remark
+from huai_server.commit.shard_record import table_folders
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
 from huai_server.scan import exclude
@@ -53,6 +54,8 @@ class DigestOptions(NamedTuple):
     """The content that the engine reads, and the use of it."""
 
     folder: bytes
+    more_folders: list[bytes]
+    """Folders with further tables of digests, which are only read."""
     threads: int
     large: int | None
     """The least size in bytes for a block index; None makes none."""
@@ -81,6 +84,10 @@ class ReadTree(NamedTuple):
     remarks: tuple[Remark, ...]
     mounts: set[bytes]
     """The mount points in the tree."""
+    open_groups: list[tuple[bytes, bytes]]
+    """The inode and the first name of each file that may have names in another part."""
+    shards: list[bytes]
+    """The paths of the shards that it has."""
 
 
 class ListedTree(NamedTuple):
@@ -97,18 +104,57 @@ class ListedTree(NamedTuple):
     first_unknown: tuple[RelPath, ...]
 
 
+Shard: TypeAlias = tuple[bytes, tuple[int, int], tuple[bytes, int] | None]
+"""Path, file system and inode, and tree and entries; None for one that failed."""
+
+
+class Part(NamedTuple):
+    """A part of a tree: the directory `top`, less shards, whose results are known."""
+
+    top: bytes
+    shards: Sequence[Shard]
+    objects: Snapshot | None
+    """Any snapshot of the repository with their objects."""
+
+
+WHOLE = Part(b"", (), None)
+
+ReadPart: TypeAlias = tuple[
+    bytes,
+    tuple[tuple[int, int, int, int], int],
+    tuple[
+        list[tuple[bytes, int, int]],
+        list[tuple[int, int, list[bytes]]],
+        tuple[int, int, list[bytes]],
+    ],
+    set[bytes],
+    tuple[tuple[int, int], list[tuple[bytes, bytes]], list[bytes]],
+]
+"""The values of the engine's `read_whole`."""
+
+
 class TreeReader:
     """A reader of a module's tree, which may be scanned more than once for one commit."""
 
     def __init__(
-        self, module: Module, places: ModulePlaces, blocks: BlockIndices, pace: Pace | None = None
+        self,
+        module: Module,
+        places: ModulePlaces,
+        blocks: BlockIndices,
+        pace: Pace | None = None,
+        tables: list[Path] | None = None,
     ) -> None:
-        """With a `pace`, only digests are read, at that pace, and none is left for later."""
+        """With a `pace`, only digests are read, at that pace, and none is left for later.
+
+        `tables` are folders with digests, by default of the module and all its shards; the first
+        one gets those of this scan.
+        """
         self._module = module
         self._root = Path(module.path)
         self._places = places
         self._blocks = blocks
         self._pace = pace
+        self.tables = tables or [places.folder, *table_folders(module, places)]
         self.hashed_files = 0
         self.hashed_bytes = 0
         self.without_digest: dict[RelPath, Problem] = {}
@@ -121,19 +167,38 @@ class TreeReader:
         writer: PackWriter,
         *,
         accept_mounts: bool = False,
+        part: Part = WHOLE,
     ) -> ReadTree:
         """Scan everything; `keep_pairs` gets the groups of hardlinks, some at a time.
 
-        `accept_mounts`: commit the present entries where a file system came or went.
+        `accept_mounts`: commit the present entries where a file system came or went.  Of shards in
+        `part`, totals, problems, remarks and mount points are missing in the result.
         """
+        tree, (totals, skipped), report, now, (_, open_groups, shards) = self.read_part(
+            past, keep_pairs, writer, accept_mounts=accept_mounts, part=part
+        )
+        return ReadTree(
+            tree, Totals(*totals), skipped, *self.convert(*report), now, open_groups, shards
+        )
+
+    def read_part(
+        self,
+        past: Snapshot | None,
+        keep_pairs: Callable[[bytes], None],
+        writer: PackWriter,
+        *,
+        accept_mounts: bool,
+        part: Part,
+    ) -> ReadPart:
+        """Scan a part of the tree, and return the values of the engine."""
         before = read_mounts(self._places.mounts)
-        tree, (totals, skipped), report, now = self._open_engine().read_whole(
+        return self._open_engine().read_whole(
             past.arguments if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
+            (part.top, part.shards, part.objects.arguments if part.objects else None),
         )
-        return ReadTree(tree, Totals(*totals), skipped, *self._convert(*report), now)
 
     def read_listed(
         self,
@@ -160,7 +225,7 @@ class TreeReader:
         tree, (added, removed), report, pairs, (unknown, first) = result
         totals = (sum(each) for each in zip(old, added, (-less for less in removed), strict=True))
         return ListedTree(
-            *(tree, Totals(*totals), *self._convert(*report)),
+            *(tree, Totals(*totals), *self.convert(*report)),
             *(pairs, unknown, tuple(map(RelPath, first))),
         )
 
@@ -199,7 +264,8 @@ class TreeReader:
     def _digest_options(self) -> DigestOptions:
         """Return how digests are made; without a pace, also which may come later."""
         options = DigestOptions(
-            os.fsencode(self._places.folder),
+            os.fsencode(self.tables[0]),
+            [os.fsencode(folder) for folder in self.tables[1:]],
             _HASH_THREADS,
             self._module.block_index_size or None,
             self._write_index,
@@ -218,7 +284,7 @@ class TreeReader:
         except OSError as error:
             raise self._as_error("digests", error) from error
 
-    def _convert(
+    def convert(
         self,
         problems: list[tuple[bytes, int, int]],
         remarks: list[tuple[int, int, list[bytes]]],
@@ -249,7 +315,7 @@ class TreeReader:
         if stage == "tree":
             return exhausted_error(cause)
         return DigestsError(
-            f"{self._places.folder}: cannot use the digests there: {cause.strerror}",
+            f"{self.tables[0]}: cannot use the digests there: {cause.strerror}",
             hint="make room on the file system of this folder, and check that it can be written",
         )
 

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from huai_native._native import relink
 from huai_program.packs import PACK, remove_packs
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
@@ -14,6 +15,7 @@ from huai_schema.paths import show
 from huai_server.commit.listed import ListsNotEnoughError
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
+from huai_server.commit.shards import Shards
 from huai_server.commit.tree_export import WrittenTree, prepare, scan_again
 from huai_server.commit.tree_reader import ReadTree
 from huai_server.scan.mounts import write_mounts
@@ -33,7 +35,9 @@ def commit_whole(
     if export:
         prepare(root, options, export)
     started = int(time.time())
-    read, top = _scan_and_write(making, root, options)
+    shards = Shards(making)
+    shards.collect(options)
+    read, top = _scan_and_write(making, root, options, shards)
     written = WrittenTree(read.tree, top, read.totals, read.problems)
     now = int(time.time())
     scanned = Snapshot(making.repository, written.tree)
@@ -52,6 +56,7 @@ def commit_whole(
         making.blocks.prune(Snapshot(making.repository, written.tree), time.time())
     assert head is not None  # noqa: S101 - without one the tree is new
     making.note(head, scanned=started, lists=0)
+    shards.finish()
     reader = making.reader
     problems = (*written.problems, *reader.without_digest.values())
     return CommitResult(
@@ -85,7 +90,7 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
 
 
 def _scan_and_write(
-    making: NextCommit, root: Path, options: CommitOptions
+    making: NextCommit, root: Path, options: CommitOptions, shards: Shards
 ) -> tuple[ReadTree, bytes | None]:
     """Scan; write new objects and mounts, delete the record for lists.
 
@@ -94,18 +99,28 @@ def _scan_and_write(
     try:
         with making.writing() as writer:
             read = making.reader.read_whole(
-                making.past, making.links.add, writer, accept_mounts=options.accept_mounts
+                *(making.past, making.links.add, writer),
+                accept_mounts=options.accept_mounts,
+                part=shards.part(),
             )
+            read = shards.add_to(read)
             if not options.allow_empty:
                 _check_not_empty(root, read)
             # The records from here on are for the new commit: lists must not rely on them before.
             making.places.lists.unlink(missing_ok=True)
             write_mounts(making.places.mounts, read.mounts)
-            top = making.finish(read.tree, writer)
+            groups = shards.groups(read)
+            if not groups:
+                return read, making.finish(read.tree, writer)
+            writer.finish()
+        with making.writing() as writer:
+            past = Snapshot(making.repository, read.tree)
+            tree, pairs = relink(past.arguments, groups, writer)
+            making.links.add(pairs)
+            return read._replace(tree=tree), making.finish(tree, writer)
     except BaseException:
         making.links.abort()
         raise
-    return read, top
 
 
 def _check_not_empty(root: Path, read: ReadTree) -> None:

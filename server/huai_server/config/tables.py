@@ -160,6 +160,19 @@ class ModuleExport(msgspec.Struct, frozen=True):
     """The directories that get a `B3SUMS`."""
 
 
+class ModuleEngine(msgspec.Struct, frozen=True):
+    """The processes that scan the shards of a module."""
+
+    url: Annotated[str, Meta(pattern=r"^(?:local://[1-9][0-9]{0,3})?$")] = ""
+    """`local://N` for processes of this machine; empty for no shards."""
+    shard_entries: Annotated[int, Meta(ge=1)] = 2_000_000
+    """The entries from which a directory is cut into its subdirectories."""
+    share: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
+    """A folder that all nodes see; empty for one below the state root."""
+    deadline: TimeLimit = TimeLimit("2m")
+    """The time of silence after which another process scans a shard."""
+
+
 class StaticFiles(msgspec.Struct, frozen=True):
     """The places of the files with which any web server serves metadata (SERVE.md)."""
 
@@ -220,6 +233,7 @@ class Module(msgspec.Struct, frozen=True):
     """Client certificates that give access like a token, by SHA-256 or by subject."""
     fallback: ModuleFallback = ModuleFallback()
     export: ModuleExport = ModuleExport()
+    engine: ModuleEngine = ModuleEngine()
     static: StaticFiles = StaticFiles()
 
     @property

@@ -18,6 +18,8 @@ from huai_server.scan.types import (
     CHANGED,
     DAMAGED,
     KEEPS_CHANGING,
+    NO_RESULT,
+    OTHER_VIEW,
     OUT_OF_RANGE,
     RESERVED,
     TEMPORARY,
@@ -42,6 +44,8 @@ _REASONS = {
     -8: NOT_ENTERED,
     -9: MOUNTED_OVER,
     -10: NOT_MOUNTED,
+    -11: NO_RESULT,
+    -12: OTHER_VIEW,
 }
 
 

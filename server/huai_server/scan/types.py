@@ -14,6 +14,8 @@ TIME = "its time is out of range"
 """The reason for a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
 DAMAGED = "its content is damaged, as a scrub found"
+NO_RESULT = "its shard was not scanned"
+OTHER_VIEW = "the machine that scanned its shard has another directory there"
 
 # Reasons for leaving a path out on purpose.
 RESERVED = "the name is reserved for staging by rsync and huai"

@@ -16,6 +16,8 @@
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/publish.lock`,
   `ROOT/modules/NAME/copy.lock`, `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
 - `ROOT/modules/NAME/drafts`: static files to upload to a bucket; may be deleted
+- `ROOT/modules/NAME/shards`: the digests of shards, a cache; results of shards of a killed run, and
+  how the last commit was cut
 - `ROOT/modules/NAME/watch.json`: the lag of `watch`
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: consecutive failures, and
   whether a notification was sent

@@ -32,13 +32,23 @@ pub struct ListingText<'a> {
     pub digests: &'a [u8],
 }
 
-/// A writer that takes listings one by one, in tree order, the module's root first.
+/// A writer that takes listings one by one, in tree order, the top directory first.
 #[derive(Debug, Default)]
 pub struct Layout {
+    /// The path of the top directory; empty for the module's root.
+    top: Vec<u8>,
     open: Vec<Open>,
 }
 
 impl Layout {
+    /// Write the directory at `top`, which gets a tree of its own, and everything below it.
+    pub fn below(top: &[u8]) -> Self {
+        Self {
+            top: top.to_vec(),
+            open: Vec::new(),
+        }
+    }
+
     /// Add the next directory, closing those that it is not in, or more leaves of the last one.
     pub fn add(&mut self, listing: &ListingText<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
         if listing.attributes.is_empty() {
@@ -93,7 +103,7 @@ impl Layout {
             self.close(writer)?;
         }
         let fits = match self.open.last_mut() {
-            None => path.is_empty(),
+            None => path == self.top,
             Some(last) => !path.is_empty() && last.path == above && last.admits(path),
         };
         if fits {
@@ -103,7 +113,7 @@ impl Layout {
         }
     }
 
-    /// Close and write everything; returns the root tree's id.
+    /// Close and write everything; returns the id of the top directory's tree.
     pub fn finish(mut self, writer: &mut impl ObjectWriter) -> Result<Oid> {
         while self.open.len() > 1 {
             self.close(writer)?;

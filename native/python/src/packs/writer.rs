@@ -31,11 +31,19 @@ impl PackWriter {
 #[pymethods]
 impl PackWriter {
     #[new]
-    #[pyo3(signature = (folder, name, *, threads))]
-    fn new(py: Python<'_>, folder: &[u8], name: &[u8], threads: usize) -> PyResult<Self> {
-        wait(py, |_| writer::PackWriter::open(folder, name, threads))?
-            .map(|writer| Self(Guarded::new(writer)))
-            .map_err(refuse)
+    #[pyo3(signature = (folder, name, *, threads, known = None))]
+    fn new(
+        py: Python<'_>,
+        folder: &[u8],
+        name: &[u8],
+        threads: usize,
+        known: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        wait(py, |_| {
+            writer::PackWriter::open(folder, known.unwrap_or(folder), name, threads)
+        })?
+        .map(|writer| Self(Guarded::new(writer)))
+        .map_err(refuse)
     }
 
     fn __len__(&self) -> usize {

@@ -11,6 +11,10 @@ pub(crate) fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>
         Frame::Unreadable { path, reason } => {
             (PyBytes::new(py, &path), number(reason)).into_pyobject(py)
         }
+        // A scan without shards yields none.
+        Frame::Shard { path, .. } => {
+            (PyBytes::new(py, &path), number(Reason::NoResult)).into_pyobject(py)
+        }
     }
 }
 
@@ -57,5 +61,7 @@ pub(crate) fn number(reason: Reason) -> i32 {
         Reason::NotEntered => -8,
         Reason::MountedOver => -9,
         Reason::NotMounted => -10,
+        Reason::NoResult => -11,
+        Reason::OtherView => -12,
     }
 }

@@ -1,7 +1,7 @@
 //! The tree of a commit, from the scan of a directory to git objects.
 //!
-//! Either everything is scanned (`whole`), or only listed paths are looked at (`listed`).  If a
-//! path could not be read, or changed while it was read, the entries of the last commit stay.
+//! Either everything is scanned (`whole`), perhaps in parts (`shards`), or only listed paths are
+//! looked at (`listed`).  If a path could not be read, or changed while it was read, the entries of the last commit stay.
 
 mod digesting;
 mod failure;
@@ -9,6 +9,7 @@ mod listed;
 mod mounts;
 mod past;
 mod remarks;
+mod shards;
 mod whole;
 
 pub use digesting::{Digesting, Policy, Read};
@@ -16,4 +17,5 @@ pub use failure::{CommitProblem, Failure, Result, Substitute};
 pub use listed::{Listed, ListedPaths};
 pub use mounts::Mounts;
 pub use remarks::{Remark, Remarks};
+pub use shards::{Part, Shard, relink};
 pub use whole::{WholeCommit, WholeOptions, read_whole};

@@ -47,6 +47,11 @@ impl Mounts {
         }
     }
 
+    /// Begin below the root: the parent of the first directory is on this device.
+    pub(super) fn begin_in(&mut self, parent: &[u8], device: u64) {
+        self.above.push((parent.to_vec(), device));
+    }
+
     /// Note mount points; return the frame, or an unreadable one, or `None` below one that stays.
     pub(super) fn guard<R: ObjectReader>(
         &mut self,
@@ -67,7 +72,7 @@ impl Mounts {
                 return Ok(Some(Frame::Read(directory)));
             }
             Frame::Read(directory) => self.judge(directory, root, past)?,
-            unreadable @ Frame::Unreadable { .. } => unreadable,
+            other => other,
         };
         if let Frame::Unreadable { path, .. } = &frame {
             let within = self.before.iter().filter(|each| is_within(each, path));

@@ -9,20 +9,19 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use huai_format::entries::{Body, Leaves, RawLeaf, raw_leaves};
 use huai_format::escape::unescape;
-use huai_format::limits::DIGEST_BYTES;
+use huai_format::limits::{DIGEST_BYTES, INLINE_ENTRIES};
 use huai_format::path::{RelPath, order_key};
-use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
+use huai_format::snapshots::{EntryLimit, Lookup, ObjectReader, ObjectWriter, Walk};
 use huai_format::write;
 use huai_format::write::{Layout, Totals};
-use huai_git::error::Result;
+use huai_git::error::{Error, Result};
 use huai_git::oid::Oid;
 
 use super::failure::{CommitProblem, Substitute};
+use super::shards::Part;
 use crate::scan::directory::{Directory, Frame};
-use crate::scan::hardlinks::{HardlinkGroups, State};
+use crate::scan::hardlinks::{HardlinkGroups, Inode, LINK, State, split_link};
 use crate::scan::linked::put_pair;
-
-const LINK: &[u8] = b"\th";
 
 /// A layout of scanned and kept entries.
 pub(super) struct Builder<'a, R, W> {
@@ -44,11 +43,12 @@ pub(super) struct Builder<'a, R, W> {
 }
 
 impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
-    pub(super) fn new(past: Option<Lookup<R>>, writer: &'a mut W) -> Self {
+    /// Begin at the directory `top`; empty for the root.
+    pub(super) fn new(top: &[u8], past: Option<Lookup<R>>, writer: &'a mut W) -> Self {
         Self {
             past,
             writer,
-            layout: Layout::default(),
+            layout: Layout::below(top),
             groups: HardlinkGroups::default(),
             kept: HashSet::new(),
             waiting: BTreeMap::new(),
@@ -61,7 +61,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
     }
 
     /// Add the next frame, in tree order, after the kept directories that come before it.
-    pub(super) fn add_frame(&mut self, frame: Frame) -> Result<()> {
+    pub(super) fn add_frame(&mut self, frame: Frame, part: &Part<R>) -> Result<()> {
         while let Some(first) = self.waiting.first_entry() {
             if *first.key() >= order_key(frame.path()) {
                 break;
@@ -71,6 +71,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         }
         match frame {
             Frame::Read(directory) => self.put_directory(directory)?,
+            Frame::Shard { path, .. } => self.graft(&path, part)?,
             Frame::Unreadable { path, reason } => {
                 let is_kept = self.keep_below(&RelPath::trusted(path.clone()))?;
                 let outcome = if is_kept {
@@ -89,7 +90,36 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// Add the last kept directories, and write the tree; returns the id of the root's tree.
+    /// Add a shard, whose tree is written already.
+    fn graft(&mut self, path: &[u8], part: &Part<R>) -> Result<()> {
+        let tree = part.shards.get(path).and_then(|shard| shard.tree);
+        let (Some((tree, entries)), Some(objects)) = (tree, &part.objects) else {
+            return Err(Error::bug("a shard without a result"));
+        };
+        if entries > INLINE_ENTRIES as u64 {
+            return self.layout.graft(path, tree, self.writer);
+        }
+        let limit = EntryLimit::new(entries);
+        let mut walk = Walk::below(RelPath::trusted(path.to_vec()), tree, limit);
+        while let Some(listing) = walk.next(objects)? {
+            let listing = write::ListingText {
+                path: listing.path.as_bytes(),
+                attributes: &listing.attributes,
+                leaves: &listing.leaves,
+                digests: &listing.digests,
+            };
+            self.layout.add(&listing, self.writer)?;
+        }
+        Ok(())
+    }
+
+    /// Return the inode and the leader of each file that may have names in another part.
+    pub(super) fn open_groups(&mut self) -> Vec<(Inode, Vec<u8>)> {
+        std::mem::take(&mut self.groups).open().collect()
+    }
+
+    /// Add the last kept directories, and write the tree; returns the id of the top directory's
+    /// tree.
     pub(super) fn finish(&mut self) -> Result<Oid> {
         while let Some((_, path)) = self.waiting.pop_first() {
             self.keep_below(&path)?;
@@ -244,9 +274,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         else {
             return Ok(line);
         };
-        let mut fields = leaf.line.windows(LINK.len());
-        let end = fields.rposition(|part| part == LINK).unwrap_or_default();
-        let alone = leaf.line.get(..end).unwrap_or_default();
+        let (alone, _) = split_link(leaf.line);
         let state = State {
             fields: alone.get(leaf.name.len()..).unwrap_or_default(),
             digest: leaf.digest,
@@ -274,10 +302,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
 mod tests {
     use std::collections::HashMap;
 
-    use huai_format::snapshots::EntryLimit;
     use huai_format::snapshots::Snapshot;
-    use huai_format::snapshots::Walk;
-    use huai_git::error::Error;
     use huai_git::object::Kind;
 
     use super::*;
@@ -348,9 +373,11 @@ mod tests {
         fn of(frames: Vec<Directory>, past: Option<&Self>) -> Self {
             let mut objects = Objects::default();
             let lookup = past.map(|past| Lookup::new(past.snapshot(), 10_000));
-            let mut builder = Builder::new(lookup, &mut objects);
+            let mut builder = Builder::new(b"", lookup, &mut objects);
             for directory in frames {
-                builder.add_frame(Frame::Read(directory)).unwrap();
+                builder
+                    .add_frame(Frame::Read(directory), &Part::default())
+                    .unwrap();
             }
             let tree = builder.finish().unwrap();
             let problem =
@@ -447,13 +474,13 @@ mod tests {
     fn a_file_where_a_directory_cannot_be_read_is_gone() {
         let past = Built::of(vec![directory("", "a\t1\t0\nb\t1\t0\n")], None);
         let mut objects = Objects::default();
-        let mut builder = Builder::new(Some(Lookup::new(past.snapshot(), 9)), &mut objects);
+        let mut builder = Builder::new(b"", Some(Lookup::new(past.snapshot(), 9)), &mut objects);
         builder
             .add_frame(Frame::Read(directory("", "a\t1\t0\n")))
             .unwrap();
         let path = b"b".to_vec();
         builder
-            .add_frame(Frame::Unreadable { path, reason: IO })
+            .add_frame(Frame::Unreadable { path, reason: IO }, &Part::default())
             .unwrap();
         assert_eq!(builder.totals.files, 1);
         assert_eq!(

@@ -1,11 +1,13 @@
-//! Commits the whole tree.
+//! Commits the whole tree, or scans a shard of it.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 
+use huai_format::path::parent;
 use huai_format::snapshots::{Lookup, ObjectReader, ObjectWriter};
 use huai_format::write::Totals;
 use huai_git::oid::Oid;
-use huai_sys::call::Outcome;
+use huai_sys::call::{self, Outcome};
 use huai_sys::stop::Stop;
 
 use super::digesting::Digesting;
@@ -13,13 +15,17 @@ use super::failure::{CommitProblem, Failure, Result};
 use super::mounts::Mounts;
 use super::past::Builder;
 use super::remarks::Remarks;
+use super::shards::Part;
 use crate::digests::Digests;
-use crate::scan::directory::{Frame, Problem as Noticed};
+use crate::scan::directory::{Frame, Problem as Noticed, Reason, View};
+use crate::scan::hardlinks::Inode;
 use crate::scan::whole_tree::Scan;
 use crate::walk::owners::LookUp;
 
 /// The options of a commit of the whole tree.
-pub struct WholeOptions<'a> {
+pub struct WholeOptions<'a, R> {
+    /// The part of the tree to scan.
+    pub part: Part<R>,
     /// The mount points.
     pub mounts: Mounts,
     /// True to add remarks about entries that others cannot read.
@@ -35,11 +41,11 @@ pub struct WholeOptions<'a> {
 /// The tree of a commit.
 #[derive(Debug)]
 pub struct WholeCommit {
-    /// The id of the root directory's tree.
+    /// The id of the top directory's tree.
     pub tree: Oid,
-    /// The totals of its leaves.
+    /// The totals of its leaves, without shards.
     pub totals: Totals,
-    /// The number of directories, including the root.
+    /// The number of directories, including the top, without shards.
     pub directories: u64,
     /// The number of entries that no snapshot can hold.
     pub skipped: u64,
@@ -49,21 +55,44 @@ pub struct WholeCommit {
     pub remarks: Remarks,
     /// The mount points.
     pub mounts: BTreeSet<Vec<u8>>,
+    /// The top directory as it was seen.
+    pub view: View,
+    /// The inode and the leader of each file that may have names in another part.
+    pub open: Vec<(Inode, Vec<u8>)>,
+    /// The paths of the shards in the tree.
+    pub grafted: Vec<Vec<u8>>,
 }
 
 /// Scan a tree and write its objects.  `past` is the last commit.  Without `digesting`, files
 /// have no digest; with it, the digests are stored, after an error too.
+#[expect(clippy::too_many_lines, reason = "the steps of a scan in order")]
 pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     scan: &mut Scan,
     past: Option<Lookup<R>>,
     mut digesting: Option<(&mut Digests, &mut Digesting<'_>)>,
-    options: WholeOptions<'_>,
+    options: WholeOptions<'_, R>,
     writer: &mut W,
 ) -> Result<WholeCommit> {
     let read = |digesting: &mut Option<(&mut Digests, &mut Digesting<'_>)>| {
-        let mut builder = Builder::new(past, writer);
+        let scope = options.part;
+        let mut builder = Builder::new(&scope.top, past, writer);
         let mut remarks = Remarks::new(options.check_readable);
         let mut mounts = options.mounts;
+        scan.restrict(&scope.top, scope.shards.keys().cloned());
+        if scan.leaves_out(&scope.top) {
+            return Err(Failure::Root(None));
+        }
+        if !scope.top.is_empty() {
+            let above = parent(&scope.top);
+            let device = scan
+                .root
+                .enter(above)
+                .and_then(|it| call::status(it.as_fd()));
+            let device = device.map_err(|errno| Failure::Root(Some(Reason::Errno(errno))))?;
+            mounts.begin_in(above, device.device);
+        }
+        let (mut view, mut is_complete) = (View::default(), true);
+        let mut grafted = Vec::new();
         let stop = options.stop;
         let mut is_first = true;
         let keep = |pairs: &mut Vec<u8>| match &*std::mem::take(pairs) {
@@ -76,13 +105,16 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
                 return Err(Failure::Stopped);
             }
             if std::mem::take(&mut is_first) {
-                check_root(frames.first())?;
+                view = check_top(frames.first())?;
             }
             if frames.is_empty() {
                 break;
             }
             let mut guarded = Vec::with_capacity(frames.len());
             for frame in frames {
+                let is_shard = matches!(frame, Frame::Shard { .. });
+                let frame = scope.judge(frame);
+                is_complete &= !is_shard || matches!(frame, Frame::Shard { .. });
                 guarded.extend(mounts.guard(frame, &scan.root, builder.past.as_mut())?);
             }
             if let Some((digests, digesting)) = digesting {
@@ -94,15 +126,30 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
                         remarks.add_directory(directory);
                     }
                 }
-                builder.add_frame(frame)?;
+                if let Frame::Shard { path, .. } = &frame {
+                    grafted.push(path.clone());
+                }
+                builder.add_frame(frame, &scope)?;
             }
             keep(&mut builder.pairs)?;
         }
         if let Some((digests, _)) = digesting {
-            digests.finish().map_err(Failure::Digests)?;
+            // Without a shard, the last table may be the only one with its digests.
+            let stored = if is_complete {
+                digests.finish()
+            } else {
+                digests.flush()
+            };
+            stored.map_err(Failure::Digests)?;
         }
         let tree = builder.finish()?;
         keep(&mut builder.pairs)?;
+        let is_part = !scope.top.is_empty() || !scope.shards.is_empty();
+        let open = if is_part {
+            builder.open_groups()
+        } else {
+            Vec::new()
+        };
         Ok(WholeCommit {
             tree,
             totals: builder.totals,
@@ -111,6 +158,9 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
             problems: builder.problems,
             remarks,
             mounts: mounts.now,
+            view,
+            open,
+            grafted,
         })
     };
     let done = read(&mut digesting);
@@ -120,11 +170,14 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     done
 }
 
-fn check_root(first: Option<&Frame>) -> Result<()> {
+fn check_top(first: Option<&Frame>) -> Result<View> {
     match first {
-        Some(Frame::Read(_)) => Ok(()),
+        Some(Frame::Read(top)) => Ok(View {
+            file_system: top.file_system,
+            inode: top.inode,
+        }),
         Some(Frame::Unreadable { reason, .. }) => Err(Failure::Root(Some(*reason))),
-        None => Err(Failure::Root(None)),
+        Some(Frame::Shard { .. }) | None => Err(Failure::Root(None)),
     }
 }
 

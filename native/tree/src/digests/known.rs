@@ -1,9 +1,9 @@
 //! The tables of earlier commits: that of the last one, and the remains of killed ones.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::entries::Digest;
-use huai_sys::call::Outcome;
+use huai_sys::call::{self, Outcome};
 use huai_sys::change;
 use huai_sys::error::Errno;
 
@@ -54,17 +54,30 @@ impl KnownDigest {
 pub(super) struct EarlierTables {
     last: Option<Table>,
     left: Option<Table>,
+    /// The tables in other folders.
+    others: Vec<Option<Table>>,
     /// The position of the next expected state in the last table.
     next: u64,
 }
 
 impl EarlierTables {
-    /// Open the tables, after adding that of a killed commit to the remains.
-    pub(super) fn open(folder: BorrowedFd<'_>) -> Outcome<Self> {
+    /// Open the tables, after adding that of a killed commit to the remains; those in `others` are
+    /// only read.
+    pub(super) fn open(folder: BorrowedFd<'_>, others: &[Vec<u8>]) -> Outcome<Self> {
         keep_left(folder)?;
+        let mut tables = Vec::new();
+        for other in others {
+            let Ok(other) = call::open_folder(other) else {
+                continue; // a cache, which may be deleted
+            };
+            for name in [LAST, LEFT, NEW] {
+                tables.push(Table::open(other.as_fd(), name)?);
+            }
+        }
         Ok(Self {
             last: Table::open(folder, LAST)?,
             left: Table::open(folder, LEFT)?,
+            others: tables,
             next: 0,
         })
     }
@@ -96,8 +109,16 @@ impl EarlierTables {
             self.next = place + 1;
             return self.look_up_left(found, now);
         }
-        let left = find(&mut self.left, now)?;
-        Ok(left.map_or(KnownDigest::Unknown, |(_, found)| answer(&found, now)))
+        let tables = std::iter::once(&mut self.left).chain(&mut self.others);
+        let mut best = KnownDigest::Unknown;
+        for table in tables {
+            match find(table, now)?.map(|(_, found)| answer(&found, now)) {
+                Some(known @ KnownDigest::Known(_)) => return Ok(known),
+                None | Some(KnownDigest::Unknown) => {}
+                Some(other) => best = other,
+            }
+        }
+        Ok(best)
     }
 
     /// Return the known digest of a file by `state` of the last table, or by a better one that is left.

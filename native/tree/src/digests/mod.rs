@@ -62,11 +62,11 @@ impl DigestTable for Digests {
 }
 
 impl Digests {
-    /// Open the digests in `folder`.
-    pub fn open(folder: &[u8]) -> Result<Self> {
+    /// Open the digests in `folder`; those in the folders `others` are known too.
+    pub fn open(folder: &[u8], others: &[Vec<u8>]) -> Result<Self> {
         let open = || {
             let handle = call::open_folder(folder)?;
-            let tables = EarlierTables::open(handle.as_fd())?;
+            let tables = EarlierTables::open(handle.as_fd(), others)?;
             Ok(Self {
                 folder: handle,
                 path: folder.to_vec(),

@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn an_index_without_its_pack_is_passed_over() {
         let folder = Folder::new();
-        let mut writer = PackWriter::open(folder.path(), b"temporary", 1).unwrap();
+        let mut writer = PackWriter::open(folder.path(), folder.path(), b"temporary", 1).unwrap();
         let oid = writer.write(Kind::Blob, b"content").unwrap();
         let name = writer.finish().unwrap().unwrap();
         let index = [folder.path(), b"/", &name, b".idx"].concat();
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn a_pack_that_went_after_its_listing_is_passed_over() {
         let folder = Folder::new();
-        let mut writer = PackWriter::open(folder.path(), b"temporary", 1).unwrap();
+        let mut writer = PackWriter::open(folder.path(), folder.path(), b"temporary", 1).unwrap();
         let oid = writer.write(Kind::Blob, b"content").unwrap();
         let name = writer.finish().unwrap().unwrap();
         let path = [folder.path(), b"/", &name].concat();

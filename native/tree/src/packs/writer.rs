@@ -1,7 +1,7 @@
 //! Writes git objects as one pack (gitformat-pack(5)).
 //!
 //! One pack per commit: thousands of loose objects would cost an inode and an fsync each.  Objects
-//! are stored whole; deltas are left to git's maintenance.  Objects in the folder's packs
+//! are stored whole; deltas are left to git's maintenance.  Objects in known packs
 //! are not written again.  Git sees nothing of the pack until `finish` renames the index
 //! into place, as its last step.
 
@@ -68,15 +68,15 @@ impl Object {
 
 impl PackWriter {
     /// Write into `folder`, at first under `name`, which must not end in .pack: git reads such
-    /// files.  `threads` compress.
-    pub fn open(folder: &[u8], name: &[u8], threads: usize) -> Made<Self> {
+    /// files.  Objects in the packs of the folder `known` are left out; `threads` compress.
+    pub fn open(folder: &[u8], known: &[u8], name: &[u8], threads: usize) -> Made<Self> {
         let handle = call::open_folder(folder);
         Ok(Self {
             folder: handle.map_err(|errno| boxed(Error::new("open", folder, errno)))?,
             path: folder.to_vec(),
             name: name.to_vec(),
             threads,
-            known: Packs::open_all(folder)?,
+            known: Packs::open_all(known)?,
             file: None,
             offset: records::HEADER_BYTES,
             own: HashSet::new(),

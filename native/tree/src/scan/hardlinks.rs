@@ -14,11 +14,20 @@ use huai_format::limits::DIGEST_BYTES;
 use huai_format::path::RelPath;
 use huai_git::find::split_before;
 
-use super::directory::{Directory, LINKS, OFFSET, RECORD, word};
+use super::directory::{Directory, LINKS, OFFSET, RECORD, inode, word};
 use super::linked::put_pair;
 
-/// Device and inode.
-type Inode = [u8; 16];
+/// File system and inode.
+pub type Inode = [u8; 16];
+/// The beginning of a hardlink field.
+pub(crate) const LINK: &[u8] = b"\th";
+
+/// Return the line of a file without its hardlink field and LF, and true if it has that field.
+pub(crate) fn split_link(line: &[u8]) -> (&[u8], bool) {
+    let link = line.windows(LINK.len()).rposition(|part| part == LINK);
+    let alone = line.get(..link.unwrap_or(line.len())).unwrap_or_default();
+    (alone.strip_suffix(b"\n").unwrap_or(alone), link.is_some())
+}
 
 /// The fields that all names of a file share.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +87,7 @@ impl HardlinkGroups {
                 fields: line.get(name.len()..)?,
                 digest: seen.digests.get(place..place + DIGEST_BYTES).unwrap_or(b""),
             };
-            let inode = *record.first_chunk()?;
+            let inode = inode(seen, record)?;
             let path = RelPath::trusted(seen.path.clone()).join(&raw);
             if let Some(leader) = self.leader(inode, path.as_bytes(), &state, links) {
                 let end = begin + line.len();
@@ -98,6 +107,12 @@ impl HardlinkGroups {
     /// Return the pairs found since the last call (`linked`).
     pub fn take_pairs(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pairs)
+    }
+
+    /// Return the inode and the leader of each file with names that were not seen.
+    pub fn open(self) -> impl Iterator<Item = (Inode, Vec<u8>)> {
+        let open = self.open.into_iter();
+        open.map(|(inode, group)| (inode, group.leader))
     }
 
     /// Return true if all names of each file were seen.

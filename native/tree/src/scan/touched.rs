@@ -161,6 +161,7 @@ impl Examination<'_> {
             ReadDirectory::Frame(Frame::Unreadable { path, reason }) => {
                 self.result.unreadable.push((path, reason));
             }
+            ReadDirectory::Frame(Frame::Shard { .. }) => {} // only in a scan with shards
             ReadDirectory::Frame(Frame::Read(directory)) => {
                 other_names.judge(&directory, names);
                 self.result.push(directory, other_names);

@@ -1,8 +1,9 @@
 //! Scans a whole tree, directory by directory, in tree order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use huai_export::change_list::Touched;
+use huai_format::path::{RelPath, basename, parent};
 use huai_sys::call::Outcome;
 use huai_sys::error::{Error, Result};
 use huai_sys::handle::Root;
@@ -25,6 +26,8 @@ pub struct Scan {
     found: Ahead<ReadDirectory>,
     /// The first results for the caller.
     first: VecDeque<ReadDirectory>,
+    /// The directories that other scans read.
+    shards: BTreeSet<Vec<u8>>,
 }
 
 impl Scan {
@@ -37,6 +40,24 @@ impl Scan {
             file_systems: FileSystems::default(),
             found: Ahead::new(b""),
             first: VecDeque::new(),
+            shards: BTreeSet::new(),
+        })
+    }
+
+    /// Restrict the scan, before it begins, to the directory at `top`, less those at `shards`.
+    pub fn restrict(&mut self, top: &[u8], shards: impl IntoIterator<Item = Vec<u8>>) {
+        self.found = Ahead::new(top);
+        self.shards = shards.into_iter().collect();
+    }
+
+    /// Return true if a pattern leaves out the directory at `path`, or one above it.
+    pub(crate) fn leaves_out(&self, path: &[u8]) -> bool {
+        let own = RelPath::trusted(path.to_vec());
+        let mut paths = std::iter::once(path).chain(own.ancestors());
+        paths.any(|path| {
+            let (above, name) = (parent(path), basename(path));
+            let mut patterns = self.options.patterns.iter();
+            !path.is_empty() && patterns.any(|pattern| pattern.matches_entry(above, name, true))
         })
     }
 
@@ -66,6 +87,7 @@ impl Scan {
             let reader = || Scanner {
                 tree: &tree,
                 reader: Reader::default(),
+                shards: &self.shards,
             };
             self.first = self.found.next(self.options.threads, reader)?.into();
             if self.first.is_empty() {
@@ -119,12 +141,17 @@ impl Scan {
 struct Scanner<'a> {
     tree: &'a Tree<'a>,
     reader: Reader,
+    shards: &'a BTreeSet<Vec<u8>>,
 }
 
 impl Read for Scanner<'_> {
     type Frame = ReadDirectory;
 
     fn read(&mut self, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
-        self.reader.read(self.tree, path)
+        if self.shards.contains(path) {
+            self.reader.look(self.tree, path)
+        } else {
+            self.reader.read(self.tree, path)
+        }
     }
 }

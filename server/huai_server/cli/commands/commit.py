@@ -56,6 +56,19 @@ _Done: TypeAlias = Committed[CommitResult]
     help="How the paths in these files are spelt: one on each line, or ended by NUL; or lines of "
     "rsync --itemize-changes or of its log file, or of rsync --verbose.",
 )
+@click.option(
+    "--engine",
+    default="",
+    metavar="URL",
+    help="Scan shards of the tree by other processes: local://N starts N on this machine.",
+)
+@click.option(
+    "--from-shards",
+    "shards",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Use the results that huai-server shard wrote to DIR, and remove them.",
+)
 @console_options(quiet=True)
 def command(
     root: Path,
@@ -76,6 +89,11 @@ def command(
     their old entries, and everything else is committed. Modules are committed independently; the
     exit code is the worst of all, also if several steps of one fail.
     """
+    scanned_apart = options["engine"] or options["shards"]
+    if sources and scanned_apart:
+        raise click.UsageError("--changes does not go with --engine or --from-shards")
+    if options["shards"] and (len(names) != 1 or every or options["engine"]):
+        raise click.UsageError("--from-shards is about one tree, and goes without --engine")
     if sources:
         if len(names) != 1 or every:
             raise click.UsageError("--changes is about one tree: name one module")

@@ -28,6 +28,31 @@ pub enum Frame {
         /// The reason.
         reason: Reason,
     },
+    /// The top of a shard, which another scan reads.
+    Shard {
+        /// The path from the root.
+        path: Vec<u8>,
+        /// The file system and inode that this scan sees.
+        view: View,
+    },
+}
+
+/// A directory as one machine sees it: its file system (`Directory::file_system`) and inode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct View {
+    /// The number of the file system; 0 if nothing proves one.
+    pub file_system: u64,
+    /// The inode number.
+    pub inode: u64,
+}
+
+impl View {
+    /// Return true if both are the same directory, as far as known.
+    pub fn fits(self, other: Self) -> bool {
+        let file_systems = [self.file_system, other.file_system];
+        self.inode == other.inode
+            && (file_systems.contains(&0) || self.file_system == other.file_system)
+    }
 }
 
 /// A scanned directory.
@@ -97,6 +122,10 @@ pub enum Reason {
     MountedOver,
     /// The file system that was mounted there is missing, with its entries.
     NotMounted,
+    /// The worker of a shard failed, or left no result.
+    NoResult,
+    /// The worker of a shard saw another directory there.
+    OtherView,
 }
 
 impl Problem {
@@ -119,14 +148,16 @@ impl Frame {
     pub(crate) fn directory(&mut self) -> Option<&mut Directory> {
         match self {
             Self::Read(directory) => Some(directory),
-            Self::Unreadable { .. } => None,
+            Self::Unreadable { .. } | Self::Shard { .. } => None,
         }
     }
 
     /// Return the path from the root.
     pub(crate) fn path(&self) -> &[u8] {
         match self {
-            Self::Read(Directory { path, .. }) | Self::Unreadable { path, .. } => path,
+            Self::Read(Directory { path, .. })
+            | Self::Unreadable { path, .. }
+            | Self::Shard { path, .. } => path,
         }
     }
 
@@ -134,7 +165,7 @@ impl Frame {
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Read(directory) => directory.size(),
-            Self::Unreadable { path, .. } => path.len(),
+            Self::Unreadable { path, .. } | Self::Shard { path, .. } => path.len(),
         }
     }
 }
@@ -194,6 +225,17 @@ impl Directory {
 pub(crate) fn word(record: &[u8], at: usize) -> u32 {
     let bytes = record.get(at..).and_then(|bytes| bytes.first_chunk());
     bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Return the file system and inode of a record, with a number that survives a remount if possible.
+pub(crate) fn inode(directory: &Directory, record: &[u8]) -> Option<[u8; 16]> {
+    let mut inode: [u8; 16] = *record.first_chunk()?;
+    let (device, _) = inode.split_first_chunk_mut()?;
+    // A file of an overlay may be on a separate file system.
+    if directory.file_system != 0 && u64::from_le_bytes(*device) == directory.device {
+        *device = directory.file_system.to_le_bytes();
+    }
+    Some(inode)
 }
 
 /// Return the bytes that problems hold.

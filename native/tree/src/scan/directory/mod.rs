@@ -11,11 +11,11 @@ mod place;
 mod reader;
 mod varint;
 
-pub use frame::{Directory, Frame, Problem, Reason};
+pub use frame::{Directory, Frame, Problem, Reason, View};
 pub use place::ScanOptions;
 
 pub(crate) use crowd::ReadDirectory;
-pub(crate) use frame::{LINKS, MODE, OFFSET, RECORD, word};
+pub(crate) use frame::{LINKS, MODE, OFFSET, RECORD, inode, word};
 pub(crate) use leaf::identity;
 pub(crate) use place::Tree;
 pub(crate) use reader::Reader;

@@ -9,7 +9,7 @@ use huai_sys::listing::Names;
 
 use super::crowd::{PART, ReadDirectory};
 use super::entries::Entries;
-use super::frame::{Directory, Frame, Reason};
+use super::frame::{Directory, Frame, Reason, View};
 use super::place::{OpenDirectory, Tree};
 use crate::walk::owners::LastOwners;
 use crate::walk::queue::Reading;
@@ -49,6 +49,29 @@ impl Reader {
     pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         let read = self.try_read(tree, path);
         self.end(path, &read)
+    }
+
+    /// Look at the top of a shard, and do not read it.
+    pub(crate) fn look(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
+        let looked = tree.root.directory(path).and_then(|handle| {
+            let status = call::status(handle.as_fd())?;
+            let is_foreign = tree.options.one_file_system && status.device != tree.root.device;
+            let number = || tree.file_systems.number(handle.as_fd(), &status);
+            Ok(View {
+                file_system: if is_foreign { 0 } else { number() },
+                inode: status.inode,
+            })
+        });
+        match looked {
+            Ok(view) => Ok(Reading {
+                frame: Some(ReadDirectory::Frame(Frame::Shard {
+                    path: path.to_vec(),
+                    view,
+                })),
+                children: Vec::new(),
+            }),
+            Err(errno) => self.end(path, &Err(as_failure(errno))),
+        }
     }
 
     /// Turn the outcome of reading the directory at `path` into a frame; none if it is missing.

@@ -1,0 +1,25 @@
+"""`huai-server shards`: list the shards of the next commit."""
+
+from pathlib import Path
+
+import click
+
+from huai_schema.paths import exact, show
+from huai_server.actions import modules
+from huai_server.cli.console import Console
+from huai_server.cli.options import console_options, module_argument
+
+
+@click.command()
+@module_argument
+@console_options()
+def command(root: Path, /, name: str, console: Console) -> int:
+    """List the directories to scan as shards for the next commit of the module NAME.
+
+    --json has the base of the next commit, and the entries of each directory in it.
+    """
+    base, planned = modules.plan_shards(root, name)
+    for path, entries in planned.items():
+        console.event("planned_shard", module=name, path=exact(path), base=base, entries=entries)
+        console.result(show(path))
+    return 0

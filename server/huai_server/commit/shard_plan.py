@@ -1,0 +1,57 @@
+"""The directories that are scanned as shards: the largest ones that are not too large.
+
+Pure but for reading the last commit, or the names in the root of a tree without one.
+"""
+
+import os
+from pathlib import Path
+
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import is_within
+from huai_server.config.tables import Module
+
+_SMALL = 64
+"""A directory of less than this part of the limit is no shard: it costs more than it saves."""
+
+
+class _Open:
+    """A directory whose subdirectories are still to come."""
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.entries = 0
+        self.shards: list[tuple[bytes, int]] = []
+        """The shards below it, if it is not one."""
+
+
+def plan_shards(past: Snapshot | None, module: Module) -> dict[bytes, int]:
+    """Return the paths of the shards with their entries, which are 0 before the first commit.
+
+    From the top down, a directory is cut into its subdirectories until it has at most
+    `shard_entries`.  Before the first commit the shards are the directories in the root.
+    """
+    if past is None:
+        with os.scandir(bytes(Path(module.path))) as found:
+            names = [each.name for each in found if each.is_dir(follow_symlinks=False)]
+        return dict.fromkeys(sorted(names), 0)
+    limit = module.engine.shard_entries
+    stack: list[_Open] = []
+
+    def close() -> None:
+        closed = stack.pop()
+        above = stack[-1]
+        above.entries += closed.entries
+        if closed.entries > limit:
+            above.shards += closed.shards
+        elif closed.entries * _SMALL > limit:
+            above.shards.append((closed.path, closed.entries))
+
+    for listing in past.listings():
+        while stack and not is_within(listing.path, stack[-1].path):
+            close()
+        stack.append(_Open(listing.path))
+        stack[-1].entries = 1 + listing.leaves.count(b"\n")
+    while len(stack) > 1:
+        close()
+    top = stack[0]
+    return dict(top.shards) if top.entries > limit else {}

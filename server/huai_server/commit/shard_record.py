@@ -1,0 +1,104 @@
+"""The files of shards: a record with the result of each, its pack, and its digests.
+
+A shard is a directory with everything below it, which one process scans.  Its files are named after
+its path: in the folder of results `KEY.shard`, written last, and `KEY.began`, touched as long as
+its process runs; in the folder of the module's shards `KEY/`, with its digests, which are a cache.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from huai_program.record_file import RecordFile
+from huai_schema import __version__
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.commit.list_record import settings_of
+from huai_server.config.tables import Module
+from huai_server.state.paths import ModulePlaces
+
+RECORD, BEGAN = ".shard", ".began"
+NO_BASE = "none"
+"""The base of a first commit."""
+_KEYS = "[0-9a-f]" * 32
+
+
+class ShardRecord(msgspec.Struct, frozen=True):
+    """The result of a scan of one shard; problems and the like are as of `_native.TreeReader`."""
+
+    path: bytes
+    base: str
+    """The commit (hex id) whose entries stay where something cannot be read, or `NO_BASE`."""
+    settings: str
+    version: str
+    run: str
+    """The run that wanted it; empty for a command."""
+    view: tuple[int, int]
+    tree: bytes
+    totals: tuple[int, int, int, int]
+    skipped: int
+    problems: list[tuple[bytes, int, int]]
+    remarks: list[tuple[int, int, list[bytes]]]
+    hashed: tuple[int, int, list[bytes]]
+    mounts: list[bytes]
+    open_groups: list[tuple[bytes, bytes]]
+    pairs: bytes
+    pack: str | None
+    """The name of its pack, without suffix; None if all its objects were known."""
+    node: str
+    seconds: float
+
+    @property
+    def entries(self) -> int:
+        """The number of its entries, its top included."""
+        return sum(self.totals[:3])
+
+
+SHARD_RECORD = RecordFile(ShardRecord)
+
+
+class ShardMismatchError(HuaiError):
+    """A result of a shard does not belong to the commit that is made."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class ShardVersionError(HuaiError):
+    """A result of a shard was made by another version of huai."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+def check_record(record: ShardRecord, base: str, module: Module) -> None:
+    """Raise an error if a record is of another version, base or configuration."""
+    where = f"the result of {record.node} for {record.path!r}"
+    if record.version != __version__:
+        raise ShardVersionError(
+            f"{where} was made by huai {record.version}, and this is {__version__}",
+            hint="install one version on all nodes, and scan the shards again",
+        )
+    for name, theirs, ours in (
+        ("base", record.base, base),
+        ("configuration", record.settings, settings_of(module)),
+    ):
+        if theirs != ours:
+            raise ShardMismatchError(
+                f"{where} has another {name}: {theirs}, not {ours}",
+                hint="scan the shards again, with this base and one server.toml",
+            )
+
+
+def shards_folder(module: Module, places: ModulePlaces) -> Path:
+    """Return the folder for the shards of a module, which all nodes see."""
+    share = module.engine.share
+    return Path(share) / places.folder.name if share else places.folder / "shards"
+
+
+def shard_key(path: bytes) -> str:
+    """Return the name of a shard's files."""
+    return sha256(path).hexdigest()[:32]
+
+
+def table_folders(module: Module, places: ModulePlaces) -> list[Path]:
+    """Return the folders with the digests of shards."""
+    return sorted(shards_folder(module, places).glob(_KEYS))

@@ -1,0 +1,246 @@
+"""The results of the shards of one commit: scanned by an engine, or by commands before.
+
+Order of writes: the shards' packs, before anything that names their objects; after the ref moved,
+how the tree was cut, and the results are removed.  A run that was killed is continued by the next
+one with the same base, which uses its results.
+"""
+
+import os
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from hashlib import sha1
+from pathlib import Path
+
+import msgspec
+
+from huai_program.durable import replacing
+from huai_program.durations import seconds
+from huai_program.packs import INDEX, PACK, TEMPORARY
+from huai_program.record_file import RecordFile
+from huai_schema.codec.commits import Totals
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import is_within
+from huai_server.commit.engine import open_engine, run_tasks
+from huai_server.commit.list_record import settings_of
+from huai_server.commit.next_commit import NextCommit
+from huai_server.commit.remarks import Remark
+from huai_server.commit.result import CommitOptions
+from huai_server.commit.shard_plan import plan_shards
+from huai_server.commit.shard_record import (
+    BEGAN,
+    NO_BASE,
+    RECORD,
+    SHARD_RECORD,
+    ShardMismatchError,
+    ShardRecord,
+    check_record,
+    shard_key,
+    shards_folder,
+    table_folders,
+)
+from huai_server.commit.shard_scan import Task
+from huai_server.commit.tree_reader import WHOLE, Part, ReadTree
+from huai_server.state.errors import storage_errors
+
+_RESULTS = "results"
+_AGE = 86400
+"""The seconds after which results of a killed run are not used any more."""
+_SHOWN = 10
+
+
+class _RunRecord(msgspec.Struct, frozen=True):
+    run: str
+    base: str
+    began: float
+
+
+_RUN = RecordFile(_RunRecord)
+
+
+class Shards:
+    """The shards of a commit, with their records; None for one that failed."""
+
+    def __init__(self, making: NextCommit) -> None:
+        self._making = making
+        self._folder = shards_folder(making.module, making.places)
+        self._results = self._folder / _RESULTS
+        self._records: dict[bytes, ShardRecord | None] = {}
+        self._base = making.head.commit if making.head else NO_BASE
+
+    def collect(self, options: CommitOptions) -> None:
+        """Get the results that the options want, and make their packs durable and visible."""
+        url = options.engine or self._making.module.engine.url
+        if options.shards is not None:
+            self._results = options.shards
+            self._load_all()
+        elif url:
+            self._run(url, options)
+        if self._records:
+            self._install_packs()
+            keys = {shard_key(path) for path in self._records}
+            reader, module = self._making.reader, self._making.module
+            tables = table_folders(module, self._making.places)
+            reader.tables = [
+                self._making.places.folder,
+                *(table for table in tables if table.name not in keys),
+            ]
+
+    def part(self) -> Part:
+        """Return what is left to scan."""
+        if not self._records:
+            return WHOLE
+        shards = [
+            (path, record.view, (record.tree, record.entries)) if record else (path, (0, 0), None)
+            for path, record in self._records.items()
+        ]
+        repository = self._making.repository
+        return Part(b"", shards, Snapshot(repository, b"\0" * 20))
+
+    def add_to(self, read: ReadTree) -> ReadTree:
+        """Return the tree of the whole commit; the totals and the like of `read` lack shards."""
+        making = self._making
+        for record in map(self._records.get, read.shards):
+            assert record is not None  # noqa: S101 - only a shard with a result is in the tree
+            problems, remarks = making.reader.convert(
+                record.problems, record.remarks, record.hashed
+            )
+            totals = (sum(pair) for pair in zip(read.totals, record.totals, strict=True))
+            making.links.add(record.pairs)
+            read = read._replace(
+                totals=Totals(*totals),
+                skipped=read.skipped + record.skipped,
+                problems=(*read.problems, *problems),
+                remarks=_sum(read.remarks, remarks),
+                mounts=read.mounts | set(record.mounts),
+                open_groups=[*read.open_groups, *record.open_groups],
+            )
+        return read
+
+    def groups(self, read: ReadTree) -> list[list[bytes]]:
+        """Return all names of each file that has names in several parts of the tree."""
+        return parted_groups(read.open_groups, self._making.links.pairs())
+
+    def finish(self) -> None:
+        """Remove the results, which the commit has now, and digests of earlier shards."""
+        if not self._records:
+            return
+        for path, record in self._records.items():
+            for pack in [record.pack] if record and record.pack else []:
+                for suffix in (PACK, INDEX):
+                    (self._results / f"{pack}{suffix}").unlink(missing_ok=True)
+            for suffix in (RECORD, BEGAN):
+                (self._results / f"{shard_key(path)}{suffix}").unlink(missing_ok=True)
+        (self._results / "run").unlink(missing_ok=True)
+        if None not in self._records.values():
+            for table in self._making.reader.tables[1:]:
+                shutil.rmtree(table, ignore_errors=True)
+
+    def _load_all(self) -> None:
+        """Load the records that commands left."""
+        for path in sorted(self._results.glob(f"*{RECORD}")):
+            record = SHARD_RECORD.load(path)
+            if record is None:
+                raise ShardMismatchError(
+                    f"{path}: not the result of a shard", hint="remove it, and scan it again"
+                )
+            check_record(record, self._base, self._making.module)
+            self._records[record.path] = record
+        planned = plan_shards(self._making.past, self._making.module)
+        self._records.update(
+            (path, None)
+            for path in planned
+            if not any(is_within(path, each) or is_within(each, path) for each in self._records)
+        )
+
+    def _run(self, url: str, options: CommitOptions) -> None:
+        """Scan the shards that have no result of a killed run."""
+        making, now = self._making, time.time()
+        start = open_engine(url)
+        planned = plan_shards(making.past, making.module)
+        if not planned:
+            return
+        with storage_errors(self._results):
+            self._results.mkdir(parents=True, exist_ok=True)
+            former = _RUN.load(self._results / "run")
+            is_over = not former or former.base != self._base or former.began < now - _AGE
+            run = _RunRecord(os.urandom(8).hex(), self._base, now) if is_over else former
+            assert run is not None  # noqa: S101 - for mypy
+            _RUN.save(self._results / "run", run)
+        name, root = making.places.folder.name, str(making.places.root)
+        tasks = [
+            Task(root, name, path, self._base, str(self._results), run.run, options.accept_mounts)
+            for path in planned
+            if self._load(path, run.run) is None
+        ]
+        run_tasks(start, tasks, seconds(making.module.engine.deadline))
+        self._records = {path: self._load(path, run.run) for path in planned}
+
+    def _load(self, path: bytes, run: str) -> ShardRecord | None:
+        """Return the record of a shard, if it belongs to this run."""
+        record = SHARD_RECORD.load(self._results / f"{shard_key(path)}{RECORD}")
+        if (
+            record is None
+            or record.run != run
+            or record.settings != settings_of(self._making.module)
+        ):
+            return None
+        check_record(record, self._base, self._making.module)
+        return record
+
+    def _install_packs(self) -> None:
+        """Copy the packs into the repository, durably, each index last."""
+        folder = self._making.repository.pack_folder
+        for path, record in self._records.items():
+            if record is None or record.pack is None:
+                continue
+            for suffix in (PACK, INDEX):
+                name = f"{record.pack}{suffix}"
+                try:
+                    _copy(self._results / name, folder / name)
+                except FileNotFoundError:
+                    self._records[path] = None
+                    break
+
+
+def parted_groups(
+    open_groups: list[tuple[bytes, bytes]], pairs: Iterable[tuple[bytes, bytes]]
+) -> list[list[bytes]]:
+    """Return all names of each file whose inode is open in several parts.
+
+    `open_groups` has inodes with their leaders, `pairs` leaders with the members in their part.
+    """
+    leaders: dict[bytes, list[bytes]] = defaultdict(list)
+    for inode, leader in open_groups:
+        leaders[inode].append(leader)
+    parted = [paths for paths in leaders.values() if len(paths) > 1]
+    members: dict[bytes, list[bytes]] = {path: [path] for paths in parted for path in paths}
+    for leader, member in pairs if members else ():
+        if leader in members:
+            members[leader].append(member)
+    return [[name for path in paths for name in members[path]] for paths in parted]
+
+
+def _copy(source: Path, to: Path) -> None:
+    """Copy a pack or its index, both of which end with the SHA-1 of all before."""
+    if to.exists():
+        return
+    with storage_errors(to), replacing(to, to.with_name(TEMPORARY + to.name)) as file:
+        checksum, tail = sha1(usedforsecurity=False), b""
+        with source.open("rb") as content:
+            while block := content.read(1 << 20):
+                file.write(block)
+                checksum.update((tail + block)[:-20])
+                tail = (tail + block)[-20:]
+        if checksum.digest() != tail:
+            raise ShardMismatchError(f"{source}: it is damaged", hint="scan the shard again")
+
+
+def _sum(some: tuple[Remark, ...], more: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """Return the remarks of two parts, with the first paths of each kind."""
+    kinds = {remark.kind: remark for remark in some}
+    for kind, number, paths in more:
+        known = kinds.get(kind, Remark(kind, 0, ()))
+        kinds[kind] = Remark(kind, known.number + number, (*known.paths, *paths)[:_SHOWN])
+    return tuple(kinds.values())
