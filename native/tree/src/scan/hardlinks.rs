@@ -24,9 +24,9 @@ pub(crate) const LINK: &[u8] = b"\th";
 
 /// Return the line of a file without its hardlink field and LF, and true if it has that field.
 pub(crate) fn split_link(line: &[u8]) -> (&[u8], bool) {
-    let link = line.windows(LINK.len()).rposition(|part| part == LINK);
-    let alone = line.get(..link.unwrap_or(line.len())).unwrap_or_default();
-    (alone.strip_suffix(b"\n").unwrap_or(alone), link.is_some())
+    let end = line.windows(LINK.len()).rposition(|part| part == LINK);
+    let alone = line.get(..end.unwrap_or(line.len())).unwrap_or_default();
+    (alone.strip_suffix(b"\n").unwrap_or(alone), end.is_some())
 }
 
 /// The fields that all names of a file share.
