@@ -9,6 +9,7 @@ import pytest
 
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
+from huai_server.commit.commit import SnapshotExportError
 from huai_server.commit.result import ListedResult
 from huai_server.export.into_tree import ExportOfTree
 from huai_server.scan.mounts import NOT_ENTERED
@@ -118,3 +119,9 @@ def test_a_file_system_that_is_mounted_meanwhile(upstream: Upstream) -> None:
     assert [(each.path, each.reason) for each in done.problems] == [(b"d", NOT_ENTERED)]
     assert upstream.paths() == before
     upstream.prove_sound()
+
+
+def test_no_export_into_a_snapshot(upstream: Upstream, tmp_path: Path) -> None:
+    with pytest.raises(SnapshotExportError, match="cannot be written"):
+        upstream.commit(at=tmp_path, export=Export(upstream.tree, lambda: None))
+    assert not upstream.places.folder.exists()

@@ -93,12 +93,13 @@ class Upstream(Committed):
         allow_empty: bool = False,
         accept_mounts: bool = False,
         wait: float = 0,
+        at: Path | None = None,
         lists: Callable[[Path], ChangeLists] | None = None,
         export: ExportOfTree | None = None,
     ) -> CommitResult:
         """Commit the tree."""
         options = CommitOptions(
-            allow_empty=allow_empty, accept_mounts=accept_mounts, wait=wait, lists=lists
+            *(allow_empty, accept_mounts, wait, at, lists),
         )
         return commit_tree(NAME, self.module, self.places, options, export=export)
 

@@ -74,8 +74,8 @@ def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
     call.answer = b"root"
     owners = (call, call)
     root = os.fsencode(tree)
-    reader = _native.TreeReader(root, ([], 1, True, True), owners, None, OSError)  # type: ignore[arg-type]
-    changes = _native.ChangeList(root)
+    reader = _native.TreeReader(root, ([], 1, True, True, None), owners, None, OSError)  # type: ignore[arg-type]
+    changes = _native.ChangeList([root])
     changes.close()
     objects, past = lent_objects(tree, HeldCall(None))
     record = os.fsencode(tree.parent / "record")

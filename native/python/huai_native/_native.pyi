@@ -345,11 +345,11 @@ class Scrub:
 class ChangeList:
     """The paths of one module that lists of changes name."""
 
-    def __new__(cls, root: bytes) -> ChangeList:
-        """Create an empty list; absolute paths in sources begin with `root`."""
+    def __new__(cls, roots: Sequence[bytes]) -> ChangeList:
+        """Create an empty list of the module whose directory sources spell as one of `roots`."""
 
     def begin_source(self, spelling: str) -> None:
-        """Begin a source in the format `auto`, `lines`, `nul`, `itemized` or `names`."""
+        """Begin a source in a format of `huai_server.commit.change_lists.SPELLINGS`."""
 
     def feed(self, data: bytes) -> None:
         """Parse further bytes of the source; the first ones show how paths end."""
@@ -653,13 +653,15 @@ class TreeReader:
     def __new__(
         cls,
         root: bytes,
-        scan: tuple[Sequence[bytes], int, bool, bool],
+        scan: tuple[Sequence[bytes], int, bool, bool, bytes | None],
         owners: _Owners | None,
         digests: object | None,
         explain: Callable[[Any, Any], BaseException],
     ) -> TreeReader:
-        """Read `root`; `scan` is as of `Scan`, and True to remark what others may not read.
+        """Read `root`.
 
+        `scan` is as of `Scan`, then True to remark what others may not read, and the directory of
+        which `root` is a snapshot.
         `digests` is a huai_server.commit.tree_reader.DigestOptions, or None for no digests.  A root
         that cannot be opened is an `OSError`.
         """

@@ -121,12 +121,12 @@ impl TreeReader {
     fn new(
         py: Python<'_>,
         root: &[u8],
-        scan: (Vec<Vec<u8>>, usize, bool, bool),
+        scan: (Vec<Vec<u8>>, usize, bool, bool, Option<Vec<u8>>),
         owners: Option<Owners>,
         digests: Option<DigestOptions>,
         explain: Py<PyAny>,
     ) -> PyResult<Self> {
-        let (patterns, threads, one_file_system, check_readable) = scan;
+        let (patterns, threads, one_file_system, check_readable, live) = scan;
         let options = ScanOptions {
             patterns: parse_patterns(patterns),
             one_file_system,
@@ -135,7 +135,10 @@ impl TreeReader {
         };
         let how = digests.as_ref().map(|it| (it.threads, it.holes));
         let opened = wait(py, |_| {
-            let scan = Scan::open(root, options)?;
+            let mut scan = Scan::open(root, options)?;
+            if let Some(live) = live {
+                scan = scan.of_snapshot(&live)?;
+            }
             let open = |(threads, holes): (_, Option<_>)| {
                 Contents::open(root, threads, holes.unwrap_or(u64::MAX))
             };

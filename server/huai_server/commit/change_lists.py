@@ -13,7 +13,9 @@ from huai_native._native import ChangeList
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 
-SPELLINGS = ("auto", "lines", "nul", "itemized", "names")
+SPELLINGS = ("auto", "lines", "nul", "itemized", "names", "zfs-diff", "btrfs-dump")
+_WITHOUT_LINKS = "zfs-diff"
+"""The spelling of lists that name one path of each file."""
 STANDARD_INPUT = "-"
 _BLOCK = 1 << 20
 
@@ -46,12 +48,13 @@ class ChangeLists(NamedTuple):
     """True if each new name of a file comes with an old one."""
 
 
-def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:
+def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLists:
     """Read all `sources` (`-` is standard input) in one of `SPELLINGS`, or raise `ListError`.
 
-    `root` is the tree.
+    `roots` are the names of the tree's directory in the sources.  Relative paths begin with the
+    relative one of them, if there is one.
     """
-    engine_list = ChangeList(bytes(root))
+    engine_list = ChangeList([bytes(root) for root in roots])
     for source in sources:
         engine_list.begin_source(spelling)
         try:
@@ -68,12 +71,13 @@ def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists
         engine_list.end_source()
     refused, lines, is_cut = engine_list.remarks()
     first = tuple(Refused(*line) for line in lines)
-    return ChangeLists(engine_list, engine_list.close(), refused, first, is_cut)
+    names_links = spelling != _WITHOUT_LINKS
+    return ChangeLists(engine_list, engine_list.close(), refused, first, is_cut, names_links)
 
 
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
     """Return a list of `paths`."""
-    change_list = ChangeList(bytes(root))
+    change_list = ChangeList([bytes(root)])
     change_list.begin_source("nul")
     for path in paths:
         change_list.feed(path + b"\0")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from huai_native._native import FoundDigests
 from huai_program.locking import locked
+from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import LIST_RECORD
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
+class SnapshotExportError(HuaiError):
+    """A commit of a snapshot, from a module with an export into its tree."""
+
+    exit_code = ExitCode.USAGE
+
+
 def commit_tree(
     name: str,
     module: Module,
@@ -48,8 +55,13 @@ def commit_tree(
     the directory stay; with `accept_mounts` the present ones replace them.  With `keys` the commit
     is signed, and signed again, without another change, after half the validity of the last one.
     """
-    root = Path(module.path)
-    lists = options.lists(root) if options.lists else None
+    if options.at and export:
+        raise SnapshotExportError(
+            f"{name}: the lists that it exports into its tree cannot be written to {options.at}",
+            hint="export them to another folder, or commit without --at",
+        )
+    root = options.at or Path(module.path)
+    lists = options.lists(Path(module.path)) if options.lists else None
 
     def work(making: NextCommit) -> CommitResult:
         """Commit by lists if there are any, or else the whole tree."""
@@ -57,7 +69,7 @@ def commit_tree(
             return commit_whole(making, root, options, export)
         return commit_lists(making, root, lists, options, export)
 
-    return _with_module((name, module, places), keys, options.wait, work)
+    return _with_module((name, module, places), keys, options.wait, work, options.at)
 
 
 def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
@@ -101,13 +113,14 @@ def _with_module(
     keys: "ServerKeys | None",
     wait: float,
     work: Callable[[NextCommit], _Result],
+    snapshot: Path | None = None,
 ) -> _Result:
     """Call `work` under the module's lock; makes its folder, closed if it is private.
 
     `EmptyRootError` if the tree is not a directory.
     """
     name, module, places = which
-    root = Path(module.path)
+    root = snapshot or Path(module.path)
     with storage_errors(places.folder):
         if not _is_directory(root):
             raise EmptyRootError(
@@ -121,7 +134,7 @@ def _with_module(
             repository.remove_unfinished()
             # A scan yields only well-formed data, the repository perhaps not.
             with metadata_errors(name):
-                return work(NextCommit(name, module, places, repository, keys))
+                return work(NextCommit(name, module, places, repository, keys, snapshot))
 
 
 def _is_directory(root: Path) -> bool:

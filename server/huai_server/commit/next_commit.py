@@ -11,6 +11,7 @@ import os
 import time
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_native._native import PackWriter
@@ -45,8 +46,9 @@ class NextCommit:
         places: ModulePlaces,
         repository: Repository,
         keys: "ServerKeys | None",
+        snapshot: Path | None = None,
     ) -> None:
-        """`keys` sign the commit; None leaves it unsigned."""
+        """`keys` sign the commit; None leaves it unsigned.  A `snapshot` is read for the tree."""
         self.name = name
         self.module = module
         self.places = places
@@ -59,7 +61,7 @@ class NextCommit:
         self.record = LIST_RECORD.load(places.lists)
         self.links = LinkRecord(places.hardlinks)
         self.blocks = BlockIndices(repository.path)
-        self.reader = TreeReader(module, places, self.blocks)
+        self.reader = TreeReader(module, places, self.blocks, snapshot=snapshot)
         # Made with the module's first commit.  A module that is created again gets another one.
         began = self._pending and self._pending.promise.identity
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()

@@ -26,6 +26,8 @@ class CommitOptions(NamedTuple):
     """The URL of the engine that scans shards; empty for that of the configuration."""
     shards: Path | None = None
     """The folder with results of shards."""
+    at: Path | None = None
+    """A snapshot of the tree, which is read in its place."""
     lists: Callable[[Path], ChangeLists] | None = None
     """Reads lists of the changes in a tree; only the listed paths are scanned."""
 

@@ -75,7 +75,7 @@ class Shards:
         if options.shards is not None:
             self._results = options.shards
             self._load_all()
-        elif url:
+        elif url and options.at is None:  # shards know only the tree itself
             self._run(url, options)
         if self._records:
             self._install_packs()

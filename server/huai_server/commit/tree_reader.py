@@ -143,14 +143,16 @@ class TreeReader:
         blocks: BlockIndices,
         pace: Pace | None = None,
         tables: list[Path] | None = None,
+        snapshot: Path | None = None,
     ) -> None:
         """With a `pace`, only digests are read, at that pace, and none is left for later.
 
         `tables` are folders with digests, by default of the module and all its shards; the first
-        one gets those of this scan.
+        one gets those of this scan.  A `snapshot` of the tree is read in its place.
         """
         self._module = module
-        self._root = Path(module.path)
+        self._root = snapshot or Path(module.path)
+        self._is_snapshot = snapshot is not None
         self._places = places
         self._blocks = blocks
         self._pace = pace
@@ -253,6 +255,7 @@ class TreeReader:
                 (
                     *(patterns, options.threads),
                     *(options.one_file_system, self._module.check_readable),
+                    os.fsencode(self._module.path) if self._is_snapshot else None,
                 ),
                 (names.user, names.group) if options.owners else None,
                 self._digest_options() if self._module.digest != "off" else None,

@@ -1,11 +1,14 @@
-//! Lists of changed paths: output of rsync, or paths one by one.
+//! Lists of changed paths: output of rsync or of a file system, or paths one by one.
 //!
 //! Takes bytes as they come and holds one line at most.  Nothing is an error: a line without a path
 //! of the module is kept apart and counted, because a list is never the only source of changes.
 //! If a line has several readings (`a -> b` is a symlink or a name), each path is taken: all are
 //! looked at, and a path that does not exist changes nothing.
 
+mod btrfs;
+mod reading;
 mod rsync;
+mod zfs;
 
 use huai_format::path::{RelPath, below, check_name, path_order};
 use huai_git::find::position;
@@ -33,6 +36,10 @@ pub enum Spelling {
     Itemized,
     /// Lines of `rsync --verbose`.
     Names,
+    /// Lines of `zfs diff -FH`.
+    ZfsDiff,
+    /// Lines of `btrfs receive --dump`.
+    BtrfsDump,
 }
 
 impl Spelling {
@@ -44,6 +51,8 @@ impl Spelling {
             "nul" => Self::Nul,
             "itemized" => Self::Itemized,
             "names" => Self::Names,
+            "zfs-diff" => Self::ZfsDiff,
+            "btrfs-dump" => Self::BtrfsDump,
             _ => return None,
         })
     }
@@ -73,15 +82,17 @@ pub enum Refusal {
 #[derive(Debug)]
 pub struct ChangeList {
     spelling: Spelling,
-    /// The path of the module, as lists spell it.
-    root: Vec<u8>,
+    /// The directories that are the module's root, as lists spell them.
+    roots: Vec<Vec<u8>>,
+    /// The path of the snapshot in lines of btrfs.
+    snapshot: Option<Vec<u8>>,
     /// The byte between paths; `None` before the first byte.
     separator: Option<u8>,
     /// The beginning of a line.
     line: Vec<u8>,
     /// True if the line is too long: its rest is skipped.
     is_too_long: bool,
-    /// True if rsync wrote the source: then each line ends with a newline.
+    /// True if a program wrote the source: then each line ends with a newline.
     is_log: bool,
     touched: Vec<Touched>,
     refused: Vec<(Vec<u8>, Refusal)>,
@@ -90,11 +101,15 @@ pub struct ChangeList {
 }
 
 impl ChangeList {
-    /// Make an empty list for the module at `root`, an absolute path.
-    pub fn new(root: &[u8]) -> Self {
+    /// Make an empty list for the module, whose directory lists spell as one of `roots`.
+    ///
+    /// Without a relative one, relative paths begin in the module.
+    pub fn new(roots: &[Vec<u8>]) -> Self {
+        let root = |root: &Vec<u8>| root.strip_suffix(b"/").unwrap_or(root).to_vec();
         Self {
             spelling: Spelling::Auto,
-            root: root.strip_suffix(b"/").unwrap_or(root).to_vec(),
+            roots: roots.iter().map(root).collect(),
+            snapshot: None,
             separator: None,
             line: Vec::new(),
             is_too_long: false,
@@ -109,7 +124,11 @@ impl ChangeList {
     /// Begin a source with this spelling.
     pub fn begin_source(&mut self, spelling: Spelling) {
         self.spelling = spelling;
-        self.is_log = spelling == Spelling::Itemized;
+        self.is_log = matches!(
+            spelling,
+            Spelling::Itemized | Spelling::ZfsDiff | Spelling::BtrfsDump
+        );
+        self.snapshot = None;
         self.separator = match spelling {
             Spelling::Auto => None,
             Spelling::Nul => Some(0),
@@ -195,6 +214,23 @@ impl ChangeList {
         if self.separator == Some(0) || self.spelling == Spelling::Lines {
             return self.add_path(line, false);
         }
+        let readings = match self.spelling {
+            Spelling::ZfsDiff => zfs::read_line(line),
+            Spelling::BtrfsDump => btrfs::read_line(line, &mut self.snapshot),
+            _ => return self.read_rsync(line, is_whole),
+        };
+        self.is_cut |= !is_whole;
+        match readings {
+            Some(readings) => readings.iter().for_each(|each| {
+                self.add_spelled(&each.path, each.all_below, each.perhaps || !is_whole);
+            }),
+            None if is_whole => self.refuse(line, Refusal::NoPath),
+            None => {}
+        }
+    }
+
+    /// Take the paths of a line that rsync may have written.
+    fn read_rsync(&mut self, line: &[u8], is_whole: bool) {
         let (line, is_logged) = rsync::without_prefix(line);
         let line_kind = match self.spelling {
             Spelling::Names => RsyncLine::Other,
@@ -270,10 +306,13 @@ impl ChangeList {
 
     /// Return the path from the module's root, without empty and `.` components.
     fn below_root(&self, spelt: &[u8]) -> Result<RelPath, Refusal> {
-        let relative = if spelt.starts_with(b"/") {
-            below(spelt, &self.root).ok_or(Refusal::Outside)?
-        } else {
-            spelt
+        let mut roots = self.roots.iter();
+        let relative = match roots.clone().find_map(|root| below(spelt, root)) {
+            Some(relative) => relative,
+            None if spelt.starts_with(b"/") || roots.any(|root| !root.starts_with(b"/")) => {
+                return Err(Refusal::Outside);
+            }
+            None => spelt,
         };
         let mut path = Vec::new();
         for name in relative.split(|&byte| byte == b'/') {

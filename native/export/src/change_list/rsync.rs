@@ -108,27 +108,22 @@ pub(super) fn unescape_octal(name: &[u8]) -> Cow<'_, [u8]> {
     let mut plain = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some((&byte, after)) = rest.split_first() {
-        let octal = after.strip_prefix(b"#").filter(|_| byte == b'\\');
-        match octal.and_then(|digits| digits.split_first_chunk::<3>()) {
-            Some((digits, after)) if is_byte(*digits) => {
-                let value = digits
-                    .iter()
-                    .fold(0_u8, |value, digit| value.wrapping_shl(3) | (digit & 7));
-                plain.push(value);
-                rest = after;
-            }
-            _ => {
-                plain.push(byte);
-                rest = after;
-            }
-        }
+        let digits = after.strip_prefix(b"#").filter(|_| byte == b'\\');
+        let octal = digits.and_then(<[u8]>::split_first_chunk);
+        let escaped = octal.and_then(|(digits, after)| Some((octal_byte(*digits)?, after)));
+        let (value, after) = escaped.unwrap_or((byte, after));
+        plain.push(value);
+        rest = after;
     }
     Cow::Owned(plain)
 }
 
-fn is_byte([first, second, third]: [u8; 3]) -> bool {
-    let octal = |digit: u8| (b'0'..=b'7').contains(&digit);
-    (b'0'..=b'3').contains(&first) && octal(second) && octal(third)
+/// Return the byte that three octal digits spell.
+pub(super) fn octal_byte(digits: [u8; 3]) -> Option<u8> {
+    digits.iter().try_fold(0_u8, |value, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 8)?;
+        value.checked_mul(8)?.checked_add(digit)
+    })
 }
 
 /// Return true for a message of rsync that is not about one path.

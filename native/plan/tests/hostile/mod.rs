@@ -122,10 +122,18 @@ pub(crate) fn changes(data: &[u8]) {
     let Some(([spelling, piece], list)) = data.split_first_chunk::<2>() else {
         return;
     };
-    let spellings = ["auto", "lines", "nul", "itemized", "names"];
+    let spellings = [
+        "auto",
+        "lines",
+        "nul",
+        "itemized",
+        "names",
+        "zfs-diff",
+        "btrfs-dump",
+    ];
     let spelling = Spelling::parse(spellings[usize::from(*spelling) % spellings.len()]).unwrap();
     let read = |piece: usize| {
-        let mut read = ChangeList::new(b"/srv/mirror/");
+        let mut read = ChangeList::new(&[b"/srv/mirror/".to_vec()]);
         read.begin_source(spelling);
         // The byte that ends a path is detected in the first part.
         let (first, rest) = list.split_at(list.len().min(64));

@@ -21,17 +21,16 @@ pub(crate) struct ChangeList {
 #[pymethods]
 impl ChangeList {
     #[new]
-    fn new(root: &[u8]) -> Self {
+    fn new(roots: Vec<Vec<u8>>) -> Self {
         Self {
-            reading: Guarded::new(Some(change_list::ChangeList::new(root))),
+            reading: Guarded::new(Some(change_list::ChangeList::new(&roots))),
             touched: Guarded::default(),
         }
     }
 
     fn begin_source(&self, spelling: &str) -> PyResult<()> {
-        let parse_patterns = Spelling::parse(spelling);
-        let spelling =
-            parse_patterns.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+        let spelling = Spelling::parse(spelling)
+            .ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
         self.with(|reading| reading.begin_source(spelling))
     }
 

@@ -61,6 +61,15 @@ impl Scan {
         })
     }
 
+    /// Look up the digests of files in a snapshot as those of the same files in `live`.
+    pub fn of_snapshot(self, live: &[u8]) -> Result<Self> {
+        let joined = self
+            .file_systems
+            .join(self.root.handle(), Root::open(live)?.handle());
+        joined.map_err(|errno| Error::new("examine", live, errno))?;
+        Ok(self)
+    }
+
     /// Return the next frames that are ready; an empty list does not mean the end.
     pub fn ready(&mut self) -> Result<Vec<Frame>> {
         if self.first.is_empty() {

@@ -54,7 +54,24 @@ _Done: TypeAlias = Committed[CommitResult]
     default="auto",
     show_default=True,
     help="How the paths in these files are spelt: one on each line, or ended by NUL; or lines of "
-    "rsync --itemize-changes or of its log file, or of rsync --verbose.",
+    "rsync --itemize-changes or of its log file, of rsync --verbose, of zfs diff -FH, or of btrfs "
+    "receive --dump.",
+)
+@click.option(
+    "--changes-prefix",
+    "prefix",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="What the paths in these files have before those of the module: another path of its "
+    "directory, or a relative one, its place in a snapshot.",
+)
+@click.option(
+    "--at",
+    type=click.Path(path_type=Path),
+    callback=lambda _context, _option, at: at and at.absolute(),
+    metavar="SNAPSHOT",
+    help="Read this directory in place of the module's: the module's tree in a snapshot of its "
+    "file system.",
 )
 @click.option(
     "--engine",
@@ -77,6 +94,7 @@ def command(
     every: bool,
     sources: tuple[str, ...],
     spelling: str,
+    prefix: Path | None,
     console: Console,
     **options: Any,
 ) -> int:
@@ -89,15 +107,15 @@ def command(
     their old entries, and everything else is committed. Modules are committed independently; the
     exit code is the worst of all, also if several steps of one fail.
     """
-    scanned_apart = options["engine"] or options["shards"]
-    if sources and scanned_apart:
-        raise click.UsageError("--changes does not go with --engine or --from-shards")
+    if (sources or options["at"]) and (len(names) != 1 or every):
+        raise click.UsageError("--changes and --at are about one tree: name one module")
+    if (sources or options["at"]) and (options["engine"] or options["shards"]):
+        raise click.UsageError("--changes and --at do not go with --engine or --from-shards")
     if options["shards"] and (len(names) != 1 or every or options["engine"]):
         raise click.UsageError("--from-shards is about one tree, and goes without --engine")
     if sources:
-        if len(names) != 1 or every:
-            raise click.UsageError("--changes is about one tree: name one module")
-        options["lists"] = partial(read_lists, sources, spelling)
+        roots = [path for path in (prefix, options["at"]) if path]
+        options["lists"] = partial(read_lists, sources, spelling, *roots)
     commit_options = CommitOptions(**options)
 
     def commit(name: str) -> int:

@@ -32,6 +32,25 @@ impl FileSystems {
         let number = numbers.entry((status.mount, status.device));
         *number.or_insert_with(|| identify(directory, status).unwrap_or_default())
     }
+
+    /// Give a snapshot of `live` the number of its file system; does nothing for another directory.
+    ///
+    /// btrfs and ZFS have another id for each snapshot.  The copy of a directory has its inode and
+    /// time of birth.
+    pub(crate) fn join(&self, snapshot: BorrowedFd<'_>, live: BorrowedFd<'_>) -> Outcome<()> {
+        let (copy, copy_birth) = call::status_with_birth(snapshot)?;
+        let (status, birth) = call::status_with_birth(live)?;
+        let is_copy = copy.inode == status.inode
+            && copy_birth == birth
+            && birth.as_ref().is_some_and(is_known)
+            && call::file_system(snapshot)?.0 == call::file_system(live)?.0;
+        if is_copy {
+            let number = self.number(live, &status);
+            let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            numbers.insert((copy.mount, copy.device), number);
+        }
+        Ok(())
+    }
 }
 
 /// Return the identity of a file system as a number; an error or 0 if it has none.
