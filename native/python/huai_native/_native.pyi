@@ -672,7 +672,7 @@ class TreeReader:
         mounts: tuple[set[bytes], bool, bool],
         keep_pairs: Callable[[bytes], None],
         writer: _Writer | None,
-        part: tuple[bytes, Sequence[_Shard], _Snapshot | None],
+        scope: tuple[bytes, Sequence[_Shard], _Snapshot | None],
     ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes], _Edges]:
         """Scan everything, or a part, and write its objects.
 
@@ -680,7 +680,7 @@ class TreeReader:
         its mount points, True to enter the present ones, and True to accept all.  `keep_pairs` gets
         lines of the record of hardlink groups.
 
-        `part` has the path of its top, which gets a tree; the shards, which are not read but
+        `scope` has the path of its top, which gets a tree; the shards, which are not read but
         grafted; and the reader of their objects.
 
         Returns the id of the top's tree; the totals, and the number of entries that no snapshot can

@@ -162,15 +162,15 @@ impl TreeReader {
         mounts: (BTreeSet<Vec<u8>>, bool, bool),
         keep_pairs: &Bound<'_, PyAny>,
         writer: Writer,
-        part: LentPart,
+        scope: LentPart,
     ) -> PyResult<WholeTree> {
-        let part = part.part()?;
+        let scope = scope.part()?;
         let past = past.map(LentSnapshot::lookup);
         let keep_pairs = keep_pairs.clone().unbind();
         let mounts = Mounts::new(mounts.0, mounts.1, mounts.2);
         let (whole, read) = self.call(py, |calls, stop| {
             let options = WholeOptions {
-                part,
+                part: scope,
                 mounts,
                 check_readable: self.check_readable,
                 keep_pairs: &|pairs| calls.call_with(&keep_pairs, pairs),

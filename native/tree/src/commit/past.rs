@@ -476,7 +476,7 @@ mod tests {
         let mut objects = Objects::default();
         let mut builder = Builder::new(b"", Some(Lookup::new(past.snapshot(), 9)), &mut objects);
         builder
-            .add_frame(Frame::Read(directory("", "a\t1\t0\n")))
+            .add_frame(Frame::Read(directory("", "a\t1\t0\n")), &Part::default())
             .unwrap();
         let path = b"b".to_vec();
         builder
