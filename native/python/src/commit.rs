@@ -155,6 +155,7 @@ impl TreeReader {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "Python's are by position")]
     fn read_whole(
         &self,
         py: Python<'_>,
