@@ -41,7 +41,7 @@ class Snapshots:
         self.up.root = folder / "state"
         self._count = 0
 
-    def take(self) -> Path:
+    def make(self) -> Path:
         """Take a snapshot, and return the tree in it."""
         self._count += 1
         run("btrfs", "subvolume", "snapshot", "-r", self.folder / "live", self._folder())
@@ -58,7 +58,7 @@ class Snapshots:
 
     def commit_changes(self) -> CommitResult:
         """Commit a new snapshot by the changes since the last one."""
-        at, changes = self.take(), self.folder / "changes"
+        at, changes = self.make(), self.folder / "changes"
         changes.write_bytes(self.dump())
         roots = [Path(self._place)] if self._place else []
         lists = partial(read_lists, [str(changes)], "btrfs-dump", *roots)
@@ -97,11 +97,11 @@ def test_each_snapshot_is_read_once(snapshots: Snapshots) -> None:
     up = snapshots.up
     for name in ("d/a", "d/b", "e"):
         up.write(name, name)
-    first = snapshots.take()
+    first = snapshots.make()
     up.write("later", "not in the snapshot")
     assert up.commit(at=first).hashed_files == 3
     assert b"later" not in up.entries()
-    assert up.commit(at=snapshots.take()).hashed_files == 1
+    assert up.commit(at=snapshots.make()).hashed_files == 1
     assert up.commit().hashed_files == 0, "the live tree has the same files"
     result = up.commit(at=first)
     assert (result.hashed_files, result.counts.removed) == (0, 1)
@@ -123,7 +123,7 @@ def test_what_btrfs_lists_is_all_that_changed(snapshots: Snapshots) -> None:
     up = snapshots.up
     for name in ("d/e/f", "old/1", "gone/z", "mode", "content", "linked", "kept/1"):
         up.write(name, name)
-    up.commit(at=snapshots.take())
+    up.commit(at=snapshots.make())
     (up.tree / "d").rename(up.tree / "dd")
     up.write("d/new", "another directory of the old name")
     for name in NAMES:
@@ -169,7 +169,7 @@ def test_any_changes_at_all(disk: Path, seed: int) -> None:
     snapshots = Snapshots(disk, "tree" if seed % 2 else "")
     choose = random.Random(seed)
     snapshots.up.write("kept", "kept")
-    snapshots.up.commit(at=snapshots.take())
+    snapshots.up.commit(at=snapshots.make())
     for step in range(8):
         for number in range(25):
             change(snapshots.up.tree, choose, step * 100 + number)
@@ -183,10 +183,10 @@ def test_the_command(snapshots: Snapshots) -> None:
     up, place = snapshots.up, snapshots._place
     up.write("a", "a")
     assert run_server(up.root, "add", NAME, str(up.tree)).returncode == 0
-    done = run_server(up.root, "commit", NAME, "--at", str(snapshots.take()))
+    done = run_server(up.root, "commit", NAME, "--at", str(snapshots.make()))
     assert (done.returncode, "2 added" in done.stdout) == (0, True), done
     up.write("b", "b")
-    at = snapshots.take()
+    at = snapshots.make()
     up.write("c", "c")
     changes = snapshots.folder / "changes"
     changes.write_bytes(snapshots.dump())
@@ -241,9 +241,9 @@ def test_the_hook_keeps_one_snapshot_of_btrfs(disk: Path, short_path: Path) -> N
     assert commit() == (0, True, 1)
     assert set(up.entries()) == {b"", b"b"}
     hook.program("huai-server", "exit 41")
-    kept = [*disk.glob("huai-m-*")]
+    snapshots = [*disk.glob("huai-m-*")]
     assert commit() == (41, False, 1)
-    assert [*disk.glob("huai-m-*")] == kept, "the next commit has to find the same changes"
+    assert [*disk.glob("huai-m-*")] == snapshots, "the next commit has to find the same changes"
     assert hook.run().returncode == 1
 
 

@@ -1,4 +1,4 @@
-//! What file systems list as changed: `zfs diff -FH` and `btrfs receive --dump`.
+//! Changes that file systems list: `zfs diff -FH` and `btrfs receive --dump`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,7 +1,7 @@
 //! The output of `btrfs receive --dump`: command, path and arguments, separated by blanks.
 //!
 //! Paths begin with the received snapshot (`./NAME`).  A stream makes files under temporary names
-//! (`o257-8-0`), and names a path as it is at that moment.  The last rename of a file, or of a
+//! (`o257-8-0`), and names the path of that moment.  The last rename of a file, or of a
 //! directory above it, has the path that remains; so everything below both paths of a rename counts.
 
 use huai_format::path::below;
@@ -66,7 +66,7 @@ pub(super) fn read_line(line: &[u8], snapshot: &mut Option<Vec<u8>>) -> Option<V
     })
 }
 
-/// Return the first field, without escapes, and the rest; `None` if there is none, or for an unknown
+/// Return the first field, without escapes, and the rest; `None` without one, or for an unknown
 /// escape.
 fn take_field(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = line.trim_ascii_start();
