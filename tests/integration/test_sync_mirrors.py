@@ -12,6 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from huai_client.metadata.attested_mirrors import attested_urls
+from huai_client.metadata.http import MetadataUrl
+from huai_client.run.options import NEVER
 from tests.support.attesting import Attesting, allow, attesting
 from tests.support.html import parse
 from tests.support.keys import key
@@ -155,6 +158,45 @@ def test_blocks_come_from_the_upstream_and_its_mirrors_at_once(place: Site, tmp_
         before = len(other.requests)
         place.downstream(up, mirrors="auto", content_urls=own).synced()
         assert len(other.requests) == before, "those of client.toml come first"
+
+
+def test_content_comes_from_the_mirrors_that_attested_it(place: Site, tmp_path: Path) -> None:
+    """Two real ones; what no digest proves comes from the upstream."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    with nginx(folders[0]) as one, nginx(folders[1]) as two:
+        webs = [one, two]
+        hosts = [web.url.removeprefix("http://") for web in webs]
+        up = place.upstream(volatile=("/stamp",))
+        up.many(b"d", 30)
+        up.put(b"large", os.urandom(3 << 20))
+        up.put(b"stamp", b"proved by no digest")
+        up.commit()
+        allow(place, *((f"mirror{n}", key(n), (host,)) for n, host in enumerate(hosts, 1)))
+        mirrors = [
+            attesting(place, n, up, urls=(f"{web.url}/tree",)) for n, web in enumerate(webs, 1)
+        ]
+        for folder, mirror in zip(folders, mirrors, strict=True):
+            mirror.down.synced()
+            (folder / "tree").symlink_to(mirror.down.dest)
+        down = place.downstream(up, mirrors="attested")
+        down.synced()
+        assert_equal(up, down)
+        fetched = [line.rpartition(" ")[2] for web in webs for line in web.requests]
+        assert {f"/tree/d/{number}" for number in range(30)} <= set(fetched)
+        assert "/tree/large" in fetched
+        assert "/tree/stamp" not in fetched
+
+
+def test_without_a_list_of_mirrors_the_upstream_is_asked(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"d", 3)
+    up.commit()
+    down = place.downstream(up, mirrors="attested")
+    down.synced()
+    assert_equal(up, down)
+    assert attested_urls([MetadataUrl(f"{place.url}/absent")], "none", 1, NEVER) == []
 
 
 HOSTS = ("a.example", "b.example", "c.example")

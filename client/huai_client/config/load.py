@@ -143,8 +143,9 @@ class Module(msgspec.Struct, frozen=True):
     """The requirement of signatures; `pin` requires them if the first commit was signed."""
     undigested: Literal["refuse", "allow"] = "refuse"
     """The treatment of files without a digest, if keys are named."""
-    mirrors: Literal["off", "auto"] = "off"
-    """The use of mirrors that the upstream names, for files that these URLs did not deliver."""
+    mirrors: Literal["off", "auto", "attested"] = "off"
+    """The use of mirrors: those that the upstream names, for files that these URLs did not deliver;
+    or those that attested the serial, before the upstream."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2
     batch_files: Annotated[int, Meta(ge=1)] = 1_000_000
     batch_size: SomeBytes = SomeBytes(1 << 30)

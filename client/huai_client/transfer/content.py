@@ -87,7 +87,10 @@ class UpstreamContent:
         keeps_old = seconds(module.trash) > 0
         self._in_place = Protection(() if keeps_old else module.in_place)
         self._proves = bool(module.keys or module.signers) and module.undigested == "refuse"
-        self._asks_mirrors = module.mirrors == "auto"
+        self._mirrors_used = module.mirrors
+        self._module_name = mirror.upstream_name
+        self._attested: dict[str, list[str]] = {}
+        """The URLs of mirrors, by the id of a commit."""
         self._upstream = upstream
         self._options = replace(
             TransferOptions.of(mirror), deadline=upstream.deadline, hosts=upstream.hosts
@@ -169,10 +172,26 @@ class UpstreamContent:
         return self._offered[commit.id]
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
-        """Return the upstream's mirrors, if they may be used."""
-        if not self._asks_mirrors:
+        """Return the mirrors that may be used; attested ones go before the upstream's URLs."""
+        if self._mirrors_used == "off":
             return []
-        return fastest(mirror_urls(commit.descriptor, self.urls(commit)), self._upstream.hosts)
+        is_attested = self._mirrors_used == "attested"
+        texts = self._attested_urls(commit) if is_attested else commit.descriptor.mirrors
+        first = is_attested and not self._own_urls
+        mirrors = mirror_urls(texts, self.urls(commit), first=first)
+        return fastest(mirrors, self._upstream.hosts)
+
+    def _attested_urls(self, commit: Commit) -> Sequence[str]:
+        if commit.id not in self._attested:
+            from huai_client.metadata.attested_mirrors import attested_urls  # loads libcurl
+
+            self._attested[commit.id] = attested_urls(
+                self._upstream.metadata.urls,
+                self._module_name,
+                commit.info.serial,
+                self._upstream.deadline,
+            )
+        return self._attested[commit.id]
 
     def _sample(self, mirrors: Sequence[ContentUrl], files: Sequence[File]) -> None:
         """Measure the speed of those of `mirrors` that were never used."""
@@ -185,7 +204,7 @@ class UpstreamContent:
     def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
         """Return all URLs, with one rank unless client.toml names some, as blocks are proved."""
         urls, mirrors = self.urls(commit), self._mirrors(commit)
-        if self._own_urls:
+        if self._own_urls or self._mirrors_used == "attested":
             return urls + mirrors
         return urls + [url._replace(priority=urls[0].priority) for url in mirrors]
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from huai_client.config.load import RankedUrl
 from huai_program.urls import masked, same_service, service_of
-from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -28,7 +27,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REMOTE_PATTERN = re.compile(r"[*?\[\\]")
 _BYTES_MAX = 4096
 _LAST = 1_000_000
-"""A priority behind all that can be configured."""
+_FIRST = -1
+"""Priorities behind and before all that can be configured."""
 _KINDS = (
     "use rsync://HOST/MODULE, HOST::MODULE, https://HOST/PATH, http://HOST/PATH, [USER@]HOST:PATH "
     "or /ABSOLUTE/PATH"
@@ -183,14 +183,17 @@ def stated_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
     return urls[0]._replace(own=own) if urls else None
 
 
-def mirror_urls(descriptor: Descriptor, other_urls: Iterable[ContentUrl]) -> list[ContentUrl]:
-    """Return the upstream's permitted mirrors, without `other_urls`, at the last priority.
+def mirror_urls(
+    texts: Iterable[str], other_urls: Iterable[ContentUrl], *, first: bool = False
+) -> list[ContentUrl]:
+    """Return the permitted mirrors, without `other_urls`, at the last priority or the first one.
 
     Only for files that a digest proves.
     """
     known_sources = {url.source for url in other_urls}
-    permitted = [url for text in descriptor.mirrors for url in _parse_permitted(text)]
-    return [url._replace(priority=_LAST) for url in permitted if url.source not in known_sources]
+    permitted = [url for text in texts for url in _parse_permitted(text)]
+    priority = _FIRST if first else _LAST
+    return [url._replace(priority=priority) for url in permitted if url.source not in known_sources]
 
 
 def _parse_permitted(text: str) -> Iterator[ContentUrl]:

@@ -114,7 +114,7 @@ def content(mirror: Mirror) -> Iterator[Finding]:
         urls = offered_urls(commit.content_urls, upstream, _TIMEOUT)
     yield from _one_is_enough([_reached(mirror, url, sample) for url in urls])
     if sample is not None and mirror.config.mirrors == "auto":
-        for url in fastest(mirror_urls(sample.descriptor, urls), Hosts(mirror.root)):
+        for url in fastest(mirror_urls(sample.descriptor.mirrors, urls), Hosts(mirror.root)):
             yield _as_warning(_reached(mirror, url, sample))
     if sample is None:
         fix = f"huai-client plan {mirror.name} fetches the metadata"

@@ -8,7 +8,6 @@ from huai_client.transfer.urls import (
     stated_url,
     upstream_urls,
 )
-from huai_schema.codec.descriptor import Descriptor
 
 
 def test_what_is_asked_for_content(subtests: pytest.Subtests) -> None:
@@ -111,5 +110,5 @@ def test_large_files_of_the_metadata_host_get_its_login() -> None:
 def test_mirrors_are_those_that_are_not_asked_anyway() -> None:
     mirrors = ("u@h:/srv", "https://h/m", "rsync://o/m", "/etc")
     own = [ContentUrl.parse("https://h/m/")._replace(own=True)]
-    mirrors_left = mirror_urls(Descriptor("m", mirrors=mirrors), own)
+    mirrors_left = mirror_urls(mirrors, own)
     assert [(str(url), url.own) for url in mirrors_left] == [("rsync://o/m/", False)]
