@@ -67,7 +67,7 @@ pub fn unescape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(raw))
 }
 
-/// Read the byte after a backslash.
+/// Read the byte after a backslash; `None` for an escape that is not canonical.
 fn code(from: &mut Cursor<'_>) -> Option<u8> {
     match from.array()? {
         [

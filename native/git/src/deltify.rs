@@ -83,7 +83,7 @@ impl<'a> Blocks<'a> {
         Self { base, slots }
     }
 
-    /// Return a position in the base with these bytes.
+    /// Return a position in the base with these bytes; it may miss some.
     fn find(&self, wanted: &[u8; BLOCK]) -> Option<usize> {
         let number = self.slots.get(slot(wanted, self.slots.len()))?;
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -105,6 +105,7 @@ fn slot(block: &[u8; BLOCK], slots: usize) -> usize {
     usize::try_from(mixed).unwrap_or_default() & (slots - 1)
 }
 
+/// Append instructions that insert `bytes` to `delta`.
 fn put_insert(bytes: &[u8], delta: &mut Vec<u8>) {
     for part in bytes.chunks(INSERT_BYTES) {
         delta.push(fit(part.len()));
@@ -112,6 +113,7 @@ fn put_insert(bytes: &[u8], delta: &mut Vec<u8>) {
     }
 }
 
+/// Append instructions that copy `length` bytes of the base to `delta`.
 fn put_copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
     while length > 0 {
         let now = length.min(COPY_BYTES);

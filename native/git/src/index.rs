@@ -217,7 +217,7 @@ impl RecordOrder {
         self.0.get(next).map(|(start, _)| *start)
     }
 
-    /// Return the number in the index of the object at `offset`.
+    /// Return the number in the index of the object at `offset`, if one begins there.
     pub fn number(&self, offset: u64) -> Option<usize> {
         let position = self.0.binary_search_by_key(&offset, |(start, _)| *start);
         self.0.get(position.ok()?).map(|(_, number)| *number)

@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// Parse git's name of a kind.
+    /// Parse git's name of a kind; `None` for a tag or an unknown one.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Commit, Self::Tree, Self::Blob]
             .into_iter()
@@ -47,6 +47,7 @@ impl Kind {
         }
     }
 
+    /// Return the kind of a code in a pack; `None` for a delta or an unknown one.
     fn of(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::Commit),
@@ -66,7 +67,7 @@ pub struct Object {
     pub content: Vec<u8>,
 }
 
-/// Return the tree of a commit, given its content.
+/// Return the tree of a commit, given its content; `None` if it is malformed.
 pub fn commit_tree(content: &[u8]) -> Option<Oid> {
     let line = content.strip_prefix(b"tree ")?;
     let end = line.iter().position(|byte| *byte == b'\n')?;

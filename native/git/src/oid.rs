@@ -24,7 +24,7 @@ impl Oid {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Make an id from its lower-case hex digits.
+    /// Make an id from its lower-case hex digits; `None` for other text.
     pub fn parse_hex(digits: &[u8]) -> Option<Self> {
         let digit = |byte: &u8| match byte {
             b'0'..=b'9' => byte.checked_sub(b'0'),

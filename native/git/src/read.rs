@@ -69,6 +69,7 @@ impl<S: Source> PackReader<S> {
             .map_err(|error| error.within(entry.oid))
     }
 
+    /// Read an object in its packed form, and check its CRC-32.
     fn copy(&mut self, entry: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
         let order = match &mut self.order {
             Some(order) => order,

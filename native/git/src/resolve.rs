@@ -109,6 +109,7 @@ impl Resolved {
         })
     }
 
+    /// Return the number of an object; `None` if the pack lacks it.
     fn number(&self, oid: &Oid) -> Option<usize> {
         let position = self
             .order

@@ -66,6 +66,7 @@ pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
     Ok(items)
 }
 
+/// Take the next item of a git tree from the cursor; an error if it is malformed.
 fn take_item<'a>(from: &mut Cursor<'a>) -> Result<TreeItem<'a>> {
     let damaged = || Error::new("a damaged git tree");
     let end = position(from.rest(), 0).ok_or_else(damaged)?;

@@ -129,6 +129,7 @@ impl<S: Source> Window<S> {
         clippy::arithmetic_side_effects,
         reason = "these bytes are held, within the size of the source"
     )]
+    /// Skip `count` loaded bytes, adding them to the CRC-32.
     pub fn consume(&mut self, count: usize) {
         let mut crc = std::mem::take(&mut self.crc);
         crc.update(&self.loaded()[..count]);
@@ -146,6 +147,7 @@ impl<S: Source> Window<S> {
         Ok(header)
     }
 
+    /// Return the bytes that were read and not consumed yet.
     fn loaded(&self) -> &[u8] {
         let left = self.end.saturating_sub(self.at);
         let rest = self

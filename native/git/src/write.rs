@@ -44,6 +44,7 @@ impl<'a, 'b> PackOut<'a, 'b> {
         (self.put)(&self.checksum.finish())
     }
 
+    /// Write the held bytes, adding them to the checksum.
     fn flush(&mut self) -> Result<()> {
         self.checksum.update(&self.held);
         (self.put)(&self.held)?;

@@ -175,7 +175,7 @@ impl Class {
     }
 }
 
-/// Parse the token with which `rest` begins; returns the rest after it.
+/// Parse the token with which `rest` begins; returns the rest after it, `None` if malformed.
 fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     Some(match rest {
         [b'\\'] | [] => return None,
@@ -193,7 +193,7 @@ fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     })
 }
 
-/// Parse a class after its bracket; returns the rest after it.
+/// Parse a class after its bracket; returns the rest after it, `None` if it is not closed.
 fn class(inside: &[u8]) -> Option<(Class, &[u8])> {
     let (negated, start) = match inside {
         [b'!' | b'^', after @ ..] => (true, after),

@@ -36,6 +36,7 @@ impl Lines {
     }
 }
 
+/// Return an error for a line of more than `LINE_BYTES`.
 fn check_length(line: &[u8]) -> Result<()> {
     if line.len() > LINE_BYTES {
         return Err(Error::new("the list has a line that is too long"));

@@ -65,6 +65,7 @@ impl Members {
     }
 }
 
+/// Return the type of this name; every unknown one is special.
 pub(crate) fn entry_type(name: &[u8]) -> EntryType {
     match name {
         b"file" => EntryType::File,
@@ -74,6 +75,7 @@ pub(crate) fn entry_type(name: &[u8]) -> EntryType {
     }
 }
 
+/// Parse a whole number, or return an error.
 pub(crate) fn number(word: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(word)
         .ok()
@@ -96,6 +98,7 @@ pub(crate) fn time(value: &RawValue) -> Result<Option<i128>> {
         .ok_or_else(|| wrong().within(show(text.as_bytes())))
 }
 
+/// Parse an octal mode, or return an error.
 pub(crate) fn mode(text: &[u8]) -> Result<u16> {
     let digits = std::str::from_utf8(text)
         .ok()

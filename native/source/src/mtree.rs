@@ -66,6 +66,7 @@ impl Mtree {
         self.begun.is_empty() && (self.has_paths || (self.has_top && is_left))
     }
 
+    /// Parse a line; `None` if it names no entry but changes the defaults.
     fn take_words(&mut self, line: &[u8]) -> Result<Option<Members>> {
         let mut words = line
             .split(u8::is_ascii_whitespace)
@@ -157,6 +158,7 @@ fn set(members: &mut Members, word: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Remove the default of a keyword; an unknown one is ignored.
 fn unset(members: &mut Members, keyword: &[u8]) {
     match keyword {
         b"type" => members.kind = None,

@@ -78,6 +78,7 @@ impl<S: EntryStore> Spool<S> {
         Ok(())
     }
 
+    /// Return bytes of the window; `None` if they are outside it.
     fn window_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let begin = usize::try_from(offset.checked_sub(self.begin)?).ok()?;
         self.window.get(begin..begin.checked_add(length)?)

@@ -60,6 +60,7 @@ impl TextList {
         self.has_other_digests
     }
 
+    /// Parse a line, and add its entries; the first lines decide the format.
     fn take_line<S: EntryStore>(&mut self, line: &[u8], entries: &mut EntryList<S>) -> Result<()> {
         self.number = self.number.saturating_add(1);
         if self.framing == Framing::Unknown && line.starts_with(b"#") {
@@ -74,6 +75,7 @@ impl TextList {
         outcome.map_err(|error| error.within(format!("line {}", self.number)))
     }
 
+    /// Parse the JSON objects of a line, and add their entries.
     fn take_objects<S: EntryStore>(
         &mut self,
         line: &[u8],
@@ -105,6 +107,7 @@ impl TextList {
         Ok(())
     }
 
+    /// Add an entry; a type that no snapshot holds is counted as skipped.
     fn add<S: EntryStore>(&mut self, members: Members, entries: &mut EntryList<S>) -> Result<()> {
         self.has_other_digests |= members.has_other_digests;
         if let Some(entry) = members.into_entry()? {

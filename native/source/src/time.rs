@@ -30,7 +30,8 @@ pub(crate) fn decimal_time(text: &[u8]) -> Option<i128> {
     })
 }
 
-/// Return a date and time of RFC 3339; of its fraction nine digits count.
+/// Return a date and time of RFC 3339, in nanoseconds since the epoch; `None` if malformed. Of its
+/// fraction nine digits count.
 pub(crate) fn rfc3339_time(text: &[u8]) -> Option<i128> {
     let mut rest = Cursor::new(text);
     let [year, month, day] = fields(&mut rest, [4, 2, 2], b'-')?;
@@ -70,7 +71,7 @@ pub(crate) fn rfc3339_time(text: &[u8]) -> Option<i128> {
         .checked_add(fraction)
 }
 
-/// Take numbers of so many digits, with a separator between each two.
+/// Take numbers of so many digits, with a separator between each two; `None` for other text.
 fn fields<const N: usize>(
     rest: &mut Cursor<'_>,
     digits: [usize; N],
@@ -111,7 +112,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
         .checked_sub(EPOCH_DAY)
 }
 
-/// Split a number from its fraction, which is returned in nanoseconds.
+/// Split a number from its fraction, which is returned in nanoseconds; `None` if malformed.
 fn split_fraction(text: &[u8]) -> Option<(&[u8], i128)> {
     let Some(point) = text.iter().position(|&byte| byte == b'.') else {
         return Some((text, 0));

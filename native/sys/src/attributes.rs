@@ -113,6 +113,7 @@ impl Attributes {
         }
     }
 
+    /// Set the mtime, unless it is right already.
     fn set_time(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         let time = self.time();
         if status.mtime == time {

@@ -270,6 +270,7 @@ fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome
         .map(|found| as_status(&found))
 }
 
+/// Return the status, and the time of birth if the file system has it.
 fn statx_with_birth(
     from: BorrowedFd<'_>,
     name: impl Arg + Copy,

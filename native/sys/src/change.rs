@@ -108,6 +108,7 @@ fn cannot_copy(errno: Errno) -> bool {
     is_unsupported(errno) || errno == Errno::XDEV || is_refused
 }
 
+/// Copy a range by reading and writing it.
 fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let mut room = vec![0; 256 << 10];
     let mut offset = range.start;
@@ -149,6 +150,7 @@ pub fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     }
 }
 
+/// Overwrite a range with zeros.
 fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut offset = range.start;

@@ -107,6 +107,7 @@ impl Folders {
         Ok(handle)
     }
 
+    /// Close the folder that was not used for longest.
     fn drop_oldest(&mut self) {
         let oldest = self.open.iter().min_by_key(|(_, known)| known.last_use);
         if let Some(path) = oldest.map(|(path, _)| path.clone()) {
@@ -114,6 +115,7 @@ impl Folders {
         }
     }
 
+    /// Open a directory below the root without following symlinks.
     fn descend(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
         match self.beneath.open_at_once_within(path) {
             Some(Err(Errno::LOOP)) => Err(Errno::NOTDIR),

@@ -74,7 +74,8 @@ impl Root {
             .then(|| call::open_beneath(self.handle(), path, FOR_LOOKUPS))
     }
 
-    /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way.
+    /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way. `None` if the
+    /// kernel lacks the call.
     pub fn open_at_once_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));

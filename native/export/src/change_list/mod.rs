@@ -43,7 +43,7 @@ pub enum Spelling {
 }
 
 impl Spelling {
-    /// Parse the name that the command line uses.
+    /// Parse the name that the command line uses; `None` for an unknown one.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "auto" => Self::Auto,

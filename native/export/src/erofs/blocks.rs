@@ -116,6 +116,7 @@ pub(crate) fn offset(block: u64) -> u64 {
     block.saturating_mul(BLOCK as u64)
 }
 
+/// Copy `data` to `at`, as far as `to` has room.
 fn overwrite(to: &mut [u8], at: usize, data: &[u8]) {
     let room = to.get_mut(at..).unwrap_or_default();
     for (to, from) in room.iter_mut().zip(data) {

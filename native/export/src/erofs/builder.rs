@@ -183,6 +183,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         }
     }
 
+    /// Place a symlink, inlined if it fits into a block; returns its number.
     fn place_symlink(&mut self, attributes: &Attributes, target: &[u8]) -> Result<u64> {
         let size = target.len() as u64;
         if INODE_BYTES.saturating_add(target.len()) <= BLOCK {

@@ -288,6 +288,7 @@ impl Columns {
         self.blocks = self.blocks.saturating_add(row.blocks);
     }
 
+    /// Append a row to `out`.
     fn put_row(&self, row: &Row<'_>, now: i64, out: &mut Vec<u8>) {
         let (links, sizes) = (self.links, self.sizes);
         let _ = write!(
@@ -316,6 +317,7 @@ fn shown_owner(owner: &[u8]) -> (&[u8], bool) {
         .map_or((owner, false), |number| (number, true))
 }
 
+/// Append an owner in its column, numbers to the right, names to the left.
 fn put_owner(owner: &[u8], width: usize, out: &mut Vec<u8>) {
     let (text, is_number) = shown_owner(owner);
     let padding = width.saturating_sub(text.len());
@@ -330,6 +332,7 @@ fn put_owner(owner: &[u8], width: usize, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
+/// Append a time as `ls` does: with the hour if recent, or else with the year.
 fn put_time(time: i64, now: i64, out: &mut Vec<u8>) {
     let date = moment(time);
     let month = usize::try_from(date.month)
@@ -343,6 +346,7 @@ fn put_time(time: i64, now: i64, out: &mut Vec<u8>) {
     };
 }
 
+/// Append text, with `?` for control characters.
 fn put_shown(text: &[u8], out: &mut Vec<u8>) {
     out.extend(text.iter().map(|&byte| {
         if byte < 0x20 || byte == 0x7f {

@@ -75,6 +75,7 @@ impl Merged {
         }
     }
 
+    /// Append a line and, for a file, its digest.
     fn push(&mut self, line: &[u8], digest: Option<&[u8]>) {
         self.lines.extend_from_slice(line);
         if is_file(split_before(line, b'\t').1) {

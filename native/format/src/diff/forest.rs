@@ -95,7 +95,7 @@ impl Forest {
         numbered.flat_map(|(number, node)| node.pieces.iter().map(move |piece| (*piece, number)))
     }
 
-    /// Return the number of the parent.
+    /// Return the number of the parent; `None` at a top.
     pub(crate) fn above(&self, number: usize) -> Option<usize> {
         self.nodes.get(number)?.above
     }

@@ -102,6 +102,7 @@ impl ListingPair {
         Ok(false)
     }
 
+    /// Report to `sink` if the attributes of the directory differ.
     fn compare_attributes(&self, path: &RelPath, sink: &mut impl Sink) -> Result<()> {
         let old = self.old.as_ref().map(|each| &each.attributes);
         let new = self.new.as_ref().map(|each| &each.attributes);
@@ -167,6 +168,7 @@ fn translate_link(moved: &Move, entry: &mut Entry<'_>) {
     }
 }
 
+/// Return true unless both are there and equal.
 fn differ(old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> bool {
     match (old, new) {
         (Some(old), Some(new)) => old.differs(new),

@@ -47,7 +47,7 @@ impl Moves {
         Ok(pairs.moves())
     }
 
-    /// Return the former directory of the one at `new`.
+    /// Return the former directory of the one at `new`, if it was moved.
     pub(super) fn source(&self, new: &RelPath) -> Option<&OwnTree> {
         self.sources.get(new)
     }

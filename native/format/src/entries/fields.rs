@@ -146,6 +146,7 @@ impl<'a> Fields<'a> {
 /// The position of unknown fields.
 const UNKNOWN: u8 = 5;
 
+/// Decode an octal mode; an error for the default or a spelling that is not canonical.
 fn decode_mode(value: &[u8], default: u16) -> Result<u16> {
     let good = value.len() <= 4
         && value.iter().all(|byte| (b'0'..=b'7').contains(byte))
@@ -160,6 +161,7 @@ fn decode_mode(value: &[u8], default: u16) -> Result<u16> {
     Ok(bits)
 }
 
+/// Decode an owner; an error for root or an invalid name.
 fn decode_owner(value: &[u8]) -> Result<Cow<'_, [u8]>> {
     let owner = unescape(value)?;
     let good = !owner.is_empty()

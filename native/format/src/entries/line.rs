@@ -120,6 +120,7 @@ impl<'a> Leaves<'a> {
         Ok(Some(entry))
     }
 
+    /// Return the next line and the rest; an error if the line is too long or not ended.
     fn split_line(&self) -> Result<(&'a [u8], &'a [u8])> {
         let within = self.text.get(..LINE_BYTES).unwrap_or(self.text);
         let Some(end) = position(within, b'\n') else {
@@ -345,6 +346,7 @@ fn are_fields(text: &[u8]) -> bool {
             && !text.windows(2).any(|pair| pair == b"\t\t"))
 }
 
+/// Return true if `text` has a control character other than a tab.
 fn holds_control(text: &[u8]) -> bool {
     // The fold reads all bytes without a branch: faster than stopping early.
     let control = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f;

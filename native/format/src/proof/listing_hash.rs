@@ -117,6 +117,7 @@ impl ListingHashes {
         stored.ok_or_else(|| Error::new("an object without a hash").within(oid))
     }
 
+    /// Cache a hash, and append its record to those to be saved.
     fn keep(&mut self, oid: Oid, hash: Hash) {
         self.added.extend_from_slice(oid.as_bytes());
         self.added.extend_from_slice(&hash);
@@ -126,6 +127,7 @@ impl ListingHashes {
     }
 }
 
+/// Take a record; `None` if its checksum is wrong.
 fn take_record(from: &mut Cursor<'_>) -> Option<(Oid, Hash)> {
     let (oid, hash) = (Oid::new(from.array()?), from.array()?);
     (from.u32()? == checksum(&oid, &hash)).then_some((oid, hash))

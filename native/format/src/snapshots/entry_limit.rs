@@ -59,6 +59,7 @@ impl EntryLimit {
     }
 }
 
+/// Subtract `amount`; `None` if less is left.
 fn subtract(left: u64, amount: usize) -> Option<u64> {
     left.checked_sub(u64::try_from(amount).ok()?)
 }

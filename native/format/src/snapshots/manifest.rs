@@ -59,7 +59,7 @@ impl ManifestBlock {
         text.saturating_add(self.digests.len())
     }
 
-    /// Return the line of the leaf `name`, and its digest, which may be empty.
+    /// Return line and digest of the leaf at `rest`, relative to the manifest's directory, if any.
     pub fn leaf(&self, name: &[u8]) -> Result<Option<(Shared, Shared)>> {
         let Some(Range { start, end }) = find_leaf(&self.leaves, name)? else {
             return Ok(None);
@@ -150,7 +150,7 @@ impl Manifest {
         })
     }
 
-    /// Return the inlined subdirectory `name`.
+    /// Return the inlined subdirectory `name`, if there is one.
     pub fn directory(&self, name: &[u8]) -> Option<&InlineDirectory> {
         self.inline.iter().find(|each| each.name == name)
     }
@@ -305,6 +305,7 @@ fn nested_name(relative: &[u8], former: &[u8], above: &mut Vec<Vec<u8>>) -> Resu
     Ok(name)
 }
 
+/// Return an error for an inlined directory with too many entries.
 fn check_size(directory: &InlineDirectory) -> Result<()> {
     let lines = directory
         .blocks

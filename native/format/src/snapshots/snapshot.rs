@@ -185,6 +185,7 @@ fn start_of(text: &[u8], place: &RelPath) -> Result<Start> {
     parsed.map_err(|error| at(place, error))
 }
 
+/// Return an error unless the piece `name` is named after its start.
 fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
     match name {
         None if start.is_empty() => Ok(()),

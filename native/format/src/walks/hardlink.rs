@@ -83,7 +83,7 @@ fn may_link(listing: &Listing) -> bool {
     listing.leaves.windows(2).any(|pair| pair == b"\th")
 }
 
-/// Remove and return the leader of a hardlink.
+/// Remove and return the leader of a hardlink; `None` for another entry.
 fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
     match &mut entry.body {
         Body::File { link, .. } => link.take(),

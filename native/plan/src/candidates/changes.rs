@@ -138,7 +138,7 @@ impl Candidates {
         self.rows.truncate(rows);
     }
 
-    /// Return the row of a path; rows must be in tree order.
+    /// Return the row of a path, if there is one; rows must be in tree order.
     pub fn find(&self, path: &[u8]) -> Option<&Row> {
         let place = self
             .rows

@@ -68,6 +68,7 @@ impl Planned {
         plan
     }
 
+    /// Return the leaders of planned hardlinks, each once.
     fn leaders_of(&self, table: &Candidates) -> Vec<Vec<u8>> {
         let mut known_leaders = HashSet::new();
         let leaders = self.numbers().filter_map(|number| leader(table, number));
@@ -194,6 +195,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// Plan the operations of a row.
     fn add(&mut self, number: Number) {
         let table = self.table;
         let Some(row) = row(table, number) else {
@@ -214,6 +216,7 @@ impl Planner<'_> {
         }
     }
 
+    /// Plan the removal of an entry, unless nothing is there.
     fn remove(&mut self, number: Number, row: &Row) {
         if self.table.local(row).status().is_none() {
             return;
@@ -236,6 +239,7 @@ impl Planner<'_> {
         }
     }
 
+    /// Plan a new entry.
     fn create(&mut self, number: Number, wanted: &Stated) {
         if wanted.is_directory() {
             self.planned.make.push(number);
@@ -245,6 +249,7 @@ impl Planner<'_> {
         }
     }
 
+    /// Plan what differs in an existing entry.
     fn update(&mut self, number: Number, row: &Row, wanted: &Stated) {
         let differs = !row.differing.is_empty();
         match wanted.kind {
@@ -340,7 +345,7 @@ fn wanted_row(table: &Candidates, number: Number) -> Option<(&Row, Stated)> {
     row(table, number).and_then(|row| row.wanted.map(|wanted| (row, wanted)))
 }
 
-/// Return the path of a hardlink's leader.
+/// Return the path of a hardlink's leader; `None` for another entry.
 fn leader(table: &Candidates, number: Number) -> Option<&[u8]> {
     let (_, wanted) = wanted_row(table, number)?;
     wanted.is_linked().then(|| table.bytes(wanted.other))

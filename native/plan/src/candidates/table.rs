@@ -139,7 +139,7 @@ pub enum LocalState {
 }
 
 impl LocalState {
-    /// Return the status of the entry.
+    /// Return the status of the entry; `None` if it is missing or was not examined.
     pub fn status(&self) -> Option<&LocalStatus> {
         match self {
             Self::Something { seen, .. } => Some(seen),

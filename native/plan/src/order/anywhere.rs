@@ -23,6 +23,7 @@ pub(super) struct Anywhere {
 }
 
 impl Anywhere {
+    /// Add a pattern to those of its kind, unless it is there.
     pub(super) fn add(&mut self, pattern: &StagePattern) {
         let pattern = pattern.seen_from_anywhere();
         let patterns = if pattern.is_of_whole_directories() {

@@ -164,7 +164,7 @@ impl<R: ObjectReader> Order<R> {
         })
     }
 
-    /// Return the rule that decides independently of repositories.
+    /// Return the rule that decides independently of repositories, if one does.
     fn rule_anywhere(&self, path: &[u8], symlink: bool) -> Option<usize> {
         let Table {
             volatile, stated, ..
@@ -235,6 +235,7 @@ impl<R: ObjectReader> Order<R> {
         Ok(outer)
     }
 
+    /// Return true if a rule assigns a profile to a directory above `path`.
     fn is_below_assigned(&self, path: &[u8]) -> bool {
         let assigned = &self.table.assigned;
         let mut current = path;
@@ -262,6 +263,7 @@ impl<R: ObjectReader> Order<R> {
         Ok(None)
     }
 
+    /// Add a repository; returns its number.
     fn add(&mut self, top: &[u8], profile: usize, found_by: Option<usize>) -> usize {
         let number = self.repositories.len();
         self.repositories.push(Repository {

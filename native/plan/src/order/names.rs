@@ -233,6 +233,7 @@ impl<T> Recent<T> {
         Self { most, entries }
     }
 
+    /// Return a cached value, which becomes the newest.
     fn get(&mut self, path: &[u8]) -> Option<Arc<T>> {
         let place = self.entries.iter().rposition(|(value, _)| value == path)?;
         let entry = self.entries.remove(place);
@@ -253,6 +254,7 @@ impl<T> Recent<T> {
         self.entries.drain(..count);
     }
 
+    /// Cache a value in place of the oldest, and return it.
     fn keep(&mut self, path: &[u8], shared: T) -> Arc<T> {
         if self.entries.len() >= self.most {
             self.entries.remove(0);

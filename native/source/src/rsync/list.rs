@@ -205,6 +205,7 @@ impl RsyncList {
         }
     }
 
+    /// Decode an entry, or the end of a list, and add it to `entries`.
     fn entry<S: EntryStore>(
         &mut self,
         data: &mut Cursor<'_>,
@@ -326,6 +327,7 @@ impl RsyncList {
         Ok(Some((entry, names)))
     }
 
+    /// Note the end of a list; with incremental recursion, ask for the next.
     fn end_list(&mut self) {
         if !self.is_incremental {
             self.next = Next::Names(true);
@@ -371,6 +373,7 @@ impl RsyncList {
         Ok(Some(()))
     }
 
+    /// Append the farewells to the answer.
     fn end(&mut self) {
         // The last list of an incremental sender ended the first phase.  Newer ones say farewell twice.
         let ended = usize::from(self.is_incremental);
@@ -450,7 +453,7 @@ fn owners(
     Ok(Some(names))
 }
 
-/// Take a text of at most 255 bytes.
+/// Take a text of at most 255 bytes; `None` until all of it has arrived.
 fn short_text<'a>(data: &mut Cursor<'a>) -> Option<&'a [u8]> {
     let length = data.byte()?;
     data.take_bytes(usize::from(length))

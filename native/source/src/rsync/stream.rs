@@ -84,6 +84,7 @@ impl Frames {
         }
     }
 
+    /// Note a message (only the last ones are kept) or an error of the daemon.
     fn note(&mut self, kind: u8, mut text: Vec<u8>) {
         match kind {
             FIRST_TEXT..=LAST_TEXT => {
@@ -159,7 +160,7 @@ pub(super) fn varlong(data: &mut Cursor<'_>, least: usize) -> Parsed<i64> {
     Ok(number(data, least)?.map(i64::from_le_bytes))
 }
 
-/// Take four bytes as a number.
+/// Take four bytes as a number; `None` until all have arrived.
 pub(super) fn int(data: &mut Cursor<'_>) -> Option<u32> {
     data.array().map(u32::from_le_bytes)
 }

@@ -94,6 +94,7 @@ impl<'a> NewEntry<'a> {
     }
 }
 
+/// Make a hardlink to `leader`; `INVAL` unless that is a regular file.
 fn make_link(
     ground: &Ground,
     leader: &[u8],

@@ -129,6 +129,7 @@ impl Maker {
         self.unowned
     }
 
+    /// Leave the current directory, and enter another.
     fn enter(&mut self, path: &[u8]) -> Result<()> {
         if self.current.is_some() && self.entered == path {
             return Ok(());
@@ -162,6 +163,7 @@ impl Maker {
         Ok(())
     }
 
+    /// Rename an entry; a directory in its place is moved to the building folder.
     fn rename(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
         let Some(building) = &self.building else {
             return Err(Errno::INVAL);
@@ -179,6 +181,7 @@ impl Maker {
         renamed.and(left).and(from.leave())
     }
 
+    /// Delete an entry; a directory is moved to the building folder.
     fn remove_here(&mut self, name: &[u8]) -> Outcome<()> {
         let Some(building) = &self.building else {
             return Err(Errno::INVAL);

@@ -157,6 +157,7 @@ impl Mounts {
     }
 }
 
+/// Return true if the name exists and can be examined.
 fn is_there(root: &Root, directory: &[u8], name: &[u8]) -> bool {
     let status = root
         .enter(directory)

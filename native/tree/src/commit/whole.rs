@@ -170,6 +170,7 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     done
 }
 
+/// Return the top as it was seen, or an error if it could not be read.
 fn check_top(first: Option<&Frame>) -> Result<View> {
     match first {
         Some(Frame::Read(top)) => Ok(View {

@@ -78,7 +78,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// Return the leaf at this position; leaves are sorted by name.
+    /// Return the leaf at this position, `None` after the last; leaves are sorted by name.
     pub(crate) fn leaf(&self, place: usize) -> Option<Leaf<'_>> {
         let (name_end, end, seen) = *self.leaves.get(place)?;
         let before = place
@@ -135,6 +135,7 @@ pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<LocalEn
     }
 }
 
+/// Examine an entry, and read a symlink's target; `NOENT` if it is missing.
 fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<LocalEntry> {
     let above = folders.open(parent(path))?;
     let name = basename(path);

@@ -40,7 +40,7 @@ impl KnownDigest {
         }
     }
 
-    /// Return the digest with the time of birth that it requires.
+    /// Return the digest with the time of birth that it requires; `None` if it requires none.
     pub(super) fn if_born(self) -> Option<(i64, Digest)> {
         match self {
             Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
@@ -242,6 +242,7 @@ pub(super) fn add_left(folder: BorrowedFd<'_>, states: &[State]) -> Outcome<()> 
     writer.flush()
 }
 
+/// Delete a file, if it exists.
 fn remove(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     match change::unlink(folder, name) {
         Err(Errno::NOENT) => Ok(()),

@@ -81,6 +81,7 @@ impl State {
         digest.copied().unwrap_or_default()
     }
 
+    /// Return the time of birth; `None` if it is unknown.
     pub(super) fn birth(&self) -> Option<i64> {
         let birth = self.0.get(BIRTH..).and_then(<[u8]>::first_chunk);
         birth

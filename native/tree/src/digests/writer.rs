@@ -36,6 +36,7 @@ impl Writer {
         }
     }
 
+    /// Add a state; each full block is written.
     pub(super) fn add(&mut self, state: State) -> Outcome<()> {
         self.states.push(state);
         if self.states.len() == BLOCK {

@@ -80,6 +80,7 @@ impl Scrub {
         }
     }
 
+    /// Hash a file, and compare it with its digest; a file that changed since is not read.
     fn read_one<'a>(
         &self,
         file: &Expected<'a>,

@@ -38,6 +38,7 @@ impl PackFile {
         })
     }
 
+    /// Read the whole file.
     fn read_whole(&self) -> Parsed<Vec<u8>> {
         let mut bytes = Vec::new();
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
@@ -210,7 +211,7 @@ impl Packs {
         Ok(Some(object))
     }
 
-    /// Return an object in its packed form.
+    /// Return an object in its packed form; `None` if no pack has it.
     pub fn packed(&mut self, oid: &Oid) -> Parsed<Option<Packed>> {
         let entry = self.locate(oid)?;
         let (Some(entry), Some(pack)) = (entry, self.opened.first_mut()) else {

@@ -167,6 +167,7 @@ fn records(
     Ok(vec![(*oid, record)])
 }
 
+/// Append the bytes of `waiting` at `end`, and empty it.
 fn write(file: BorrowedFd<'_>, end: &mut u64, waiting: &mut Vec<u8>) -> Parsed<()> {
     let failed = |errno| boxed(Error::new("write", b"a pack", errno));
     change::write_at(file, *end, waiting).map_err(failed)?;

@@ -31,7 +31,7 @@ impl Recent {
         }
     }
 
-    /// Return a cached object.
+    /// Return a cached object, if it is here.
     pub(crate) fn get(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.objects.get(oid).cloned()
     }

@@ -106,6 +106,7 @@ impl Tree {
         Ok(())
     }
 
+    /// Delete an empty directory, making the one above writable for that.
     pub(super) fn rmdir(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
         self.folders.permitted(&[above], |folders| {

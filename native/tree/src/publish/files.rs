@@ -80,6 +80,7 @@ impl Tree {
     }
 }
 
+/// Set owner, mode and time of a regular file; anything else is refused.
 fn set(folder: BorrowedFd<'_>, name: &[u8], wanted: &Attributes, path: &[u8]) -> Done {
     let status = call::status_at(folder, name).at(path)?;
     if status.kind != FileType::RegularFile {

@@ -107,6 +107,7 @@ impl Tree {
         })
     }
 
+    /// Make a symlink with its attributes, and rename it over its path.
     pub(super) fn make_symlink(&mut self, item: &Symlink) -> Done {
         self.make_and_publish(&item.path, |(directory, name)| {
             change::make_symlink(directory, name, &item.target)?;

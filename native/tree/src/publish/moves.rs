@@ -130,6 +130,7 @@ impl Tree {
         Ok(())
     }
 
+    /// Make a directory where nothing is.
     fn make_new(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
         self.folders.permitted(&[above], |folders| {
@@ -137,6 +138,7 @@ impl Tree {
         })
     }
 
+    /// Rename a leaf into another directory, where its name must be free.
     fn rename_leaf(&mut self, source: &[u8], target: &[u8], name: &[u8]) -> Outcome<()> {
         self.folders.permitted(&[source], |folders| {
             let (from, to) = (folders.open(source)?, folders.open(target)?);

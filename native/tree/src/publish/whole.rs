@@ -185,6 +185,7 @@ impl Tree {
         outcome
     }
 
+    /// Rename a staged directory to its path, which must be free.
     fn rename_staged(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let (above, name) = split(&item.path);
         let renamed = self.folders.permitted(&[above], |folders| {
@@ -233,6 +234,7 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gat
     Ok(())
 }
 
+/// Set the times of the staged directories that are settled.
 fn set_times(folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
     for held in item.directories.iter().filter(|held| held.settled) {
         let path = &held.directory.path;

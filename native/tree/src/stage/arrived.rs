@@ -55,7 +55,7 @@ impl VerifiedFiles {
         }
     }
 
-    /// Return the run that brought a file.
+    /// Return the run that brought a file; `None` if no such content is verified.
     pub fn run(&self, file: &FileKey<'_>) -> Option<u32> {
         self.find(file).map(|known| known.run)
     }
@@ -71,6 +71,7 @@ impl VerifiedFiles {
         self.find(file).is_some_and(|known| known.finished)
     }
 
+    /// Return the verified file of this path, if it has this content.
     fn find(&self, file: &FileKey<'_>) -> Option<&VerifiedFile> {
         let entry = self.files.get(&self.path(file.path));
         entry.filter(|entry| entry.content == self.content(file))

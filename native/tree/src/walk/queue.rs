@@ -125,7 +125,7 @@ impl<F: Frame> Queue<F> {
         self.failure.get_or_insert((errno, path));
     }
 
-    /// Return the error that ended the walk early.
+    /// Return the error that ended the walk early, if one did.
     pub(crate) fn failure(&self) -> Option<&(Errno, Vec<u8>)> {
         self.failure.as_ref()
     }

@@ -200,6 +200,7 @@ impl TreeWatch {
         }
     }
 
+    /// Return true for a reserved name, or if an exclude pattern matches.
     fn leaves_out(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
         let mut patterns = self.options.patterns.iter();
         is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))

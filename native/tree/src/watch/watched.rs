@@ -17,7 +17,7 @@ impl Watched {
         self.paths.len()
     }
 
-    /// Return the path of the directory with this number.
+    /// Return the path of the directory with this number, if it is watched.
     pub(super) fn path(&self, number: i32) -> Option<&[u8]> {
         self.paths.get(&number).map(Vec::as_slice)
     }

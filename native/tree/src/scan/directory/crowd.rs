@@ -72,6 +72,7 @@ impl Parts {
         Ok(())
     }
 
+    /// Complete a part, which takes the `problems`.
     fn end_part(&mut self, problems: &mut Vec<Problem>) -> Outcome<()> {
         self.complete.push_back(Part {
             leaves: self.packer.finish_part()?,

@@ -151,6 +151,7 @@ impl Entries {
         }
     }
 
+    /// Add a symlink; one that vanished is left out, one with an unfit target skipped.
     fn add_symlink(
         &mut self,
         opened: &OpenDirectory<'_>,

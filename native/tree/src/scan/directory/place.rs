@@ -55,6 +55,7 @@ pub(super) struct OpenDirectory<'a> {
 }
 
 impl OpenDirectory<'_> {
+    /// Return true if an exclude pattern matches.
     pub(super) fn leaves_out(&self, name: &[u8], is_directory: bool) -> bool {
         let patterns = &self.tree.options.patterns;
         patterns

@@ -168,6 +168,7 @@ impl Reader {
         Err(Failure::Given(Reason::KeepsChanging))
     }
 
+    /// Read all entries once; `CANCELED` after a stop.
     fn read_once(&mut self, opened: &OpenDirectory<'_>) -> Result<(), Failure> {
         let Self {
             names,

@@ -240,7 +240,8 @@ impl<'a> Copier<'a> {
         Ok(Some(digest))
     }
 
-    /// Copy content at the limited rate, keeping holes; returns its digest if one is expected.
+    /// Copy content at the limited rate, keeping holes; returns its digest if one is expected. A
+    /// fault if the source's size has changed.
     fn copy(
         &mut self,
         target: BorrowedFd<'_>,

@@ -174,6 +174,7 @@ fn is_unchanged(opened: &Status, seen: &Status) -> bool {
     identity(opened) == identity(seen)
 }
 
+/// Return what an error of reading means for the file.
 fn unreadable(errno: Errno) -> CopyArrival {
     match errno {
         Errno::ACCESS | Errno::PERM => CopyArrival::Denied,

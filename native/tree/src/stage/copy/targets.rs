@@ -69,6 +69,7 @@ impl Targets {
         Ok(self.last())
     }
 
+    /// Open the subdirectory `name`, made if it is missing.
     fn step(&self, name: &[u8]) -> Outcome<OwnedFd> {
         match change::make_directory(self.last(), name) {
             Ok(()) | Err(Errno::EXIST) => call::open_for_lookups(self.last(), name),
