@@ -25,6 +25,7 @@ from tests.support.listening import listening
 from tests.support.local_trees import fingerprint
 from tests.support.plain_upstream import (
     BESIDE,
+    NOTHING,
     Listed,
     Place,
     Plain,
@@ -32,7 +33,7 @@ from tests.support.plain_upstream import (
     differences,
     serving_plainly,
 )
-from tests.support.rsyncd import IS_ROOT
+from tests.support.rsyncd import IS_ROOT, rsync_daemon
 from tests.support.scripted_http import Reply, scripted
 from tests.support.sshd import secure_shell
 from tests.support.unprivileged import NOBODY

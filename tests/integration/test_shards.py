@@ -74,8 +74,8 @@ def planned(upstream: Upstream) -> list[dict[str, Any]]:
 
 def scan_all(upstream: Upstream) -> Path:
     folder = upstream.root / "jobs"
-    for each in planned(upstream):
-        arguments = [each["path"], "--base", each["base"], "--to", str(folder)]
+    for shard in planned(upstream):
+        arguments = [shard["path"], "--base", shard["base"], "--to", str(folder)]
         done = run_server(upstream.root, "shard", NAME, *arguments)
         assert done.returncode == 0, done.stderr
     return folder

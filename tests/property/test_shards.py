@@ -59,7 +59,9 @@ class Read(NamedTuple):
 
 def read(root: bytes, objects: MemoryObjects, part: Part = WHOLE) -> Read:
     pairs = bytearray()
-    reader = TreeReader(root, ([], 1, True, True), None, None, lambda _, cause: ValueError(cause))
+    reader = TreeReader(
+        root, ([], 1, True, True, None), None, None, lambda _, cause: ValueError(cause)
+    )
     lent = part.objects.arguments if part.objects else None
     mounts: tuple[set[bytes], bool, bool] = (set(), False, False)
     done = reader.read_whole(None, mounts, pairs.extend, objects, (part.top, part.shards, lent))
@@ -68,8 +70,8 @@ def read(root: bytes, objects: MemoryObjects, part: Part = WHOLE) -> Read:
 
 
 def disjoint(cuts: list[bytes], root: bytes) -> list[bytes]:
-    there = sorted({cut for cut in cuts if os.path.isdir(os.path.join(root, cut))})
-    return [cut for cut in there if not any(is_within(cut, top) for top in there if top != cut)]
+    present = sorted({cut for cut in cuts if os.path.isdir(os.path.join(root, cut))})
+    return [cut for cut in present if not any(is_within(cut, top) for top in present if top != cut)]
 
 
 def combined(root: bytes, objects: MemoryObjects, cuts: list[bytes]) -> tuple[bytes, list[Read]]:
@@ -97,16 +99,16 @@ def test_parts_make_the_tree_of_one_scan(tree: Planted) -> None:
         root = os.fsencode(folder)
         plant(root, tree)
         objects = MemoryObjects()
-        whole = read(root, objects)
+        scan = read(root, objects)
         alone, reads = combined(root, objects, disjoint(tree.cuts, root))
-        assert alone == whole.part[0]
+        assert alone == scan.part[0]
         parts = reads if len(reads) == len(disjoint(tree.cuts, root)) + 1 else reads[:-1]
         totals = [
             sum(numbers) for numbers in zip(*(each.part[1][0] for each in parts), strict=True)
         ]
-        assert totals == list(whole.part[1][0])
+        assert totals == list(scan.part[1][0])
         # Further pairs are of first names in a shard, and harmless.
-        assert whole.pairs <= set().union(*(each.pairs for each in reads))
+        assert scan.pairs <= set().union(*(each.pairs for each in reads))
 
 
 @given(planted, st.integers(1, 400))

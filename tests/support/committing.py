@@ -98,9 +98,7 @@ class Upstream(Committed):
         export: ExportOfTree | None = None,
     ) -> CommitResult:
         """Commit the tree."""
-        options = CommitOptions(
-            *(allow_empty, accept_mounts, wait, at, lists),
-        )
+        options = CommitOptions(allow_empty, accept_mounts, wait, at=at, lists=lists)
         return commit_tree(NAME, self.module, self.places, options, export=export)
 
     def audit(self) -> AuditResult:

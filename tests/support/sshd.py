@@ -38,6 +38,6 @@ def secure_shell(folder: Path) -> Iterator[str]:
 
     with logging_server(command_of, folder / "sshd.log", ENVIRONMENT) as port:
         options = ("-oBatchMode=yes", "-oStrictHostKeyChecking=no", "-oLogLevel=ERROR")
-        known = f"-oUserKnownHostsFile={folder}/known"
+        hosts = f"-oUserKnownHostsFile={folder}/known"
         login = f"-i {folder}/user -l {getuser()} -p {port}"
-        yield f"ssh -F /dev/null {' '.join(options)} {known} {login}"
+        yield f"ssh -F /dev/null {' '.join(options)} {hosts} {login}"

@@ -317,7 +317,7 @@ def _check_source(place: str, module: Module) -> None:
 
 
 def _check_list_source(place: str, module: Module) -> None:
-    """Raise `ConfigError` for a list that cannot be fetched or printed, or a key beside it."""
+    """Raise `ConfigError` for a list that cannot be fetched or printed, or does not fit a key."""
     with _key(place, "list_url" if module.list_url else "list_command"):
         if module.list_url and not is_http(module.list_url):
             raise ConfigError(f"{masked(module.list_url)} is not the URL of a file on a web server")

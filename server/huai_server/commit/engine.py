@@ -40,7 +40,7 @@ class EngineError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _TaskError(msgspec.Struct, frozen=True):
     """An error of a task; empty if there was none."""
 
     message: str = ""
@@ -120,7 +120,7 @@ class _Run:
             return
         failure = future.exception()
         if failure is None:
-            answer = msgspec.json.decode(future.result(), type=_Answer)
+            answer = msgspec.json.decode(future.result(), type=_TaskError)
             if answer.is_fatal:
                 raise StorageError(answer.message, hint=answer.hint)
             if not answer.message or (Path(task.folder) / (shard_key(path) + RECORD)).exists():
@@ -162,13 +162,13 @@ class _Run:
 
 
 def run_task(text: str) -> str:
-    """Scan the shard of an encoded task; return the encoded `_Answer`."""
+    """Scan the shard of an encoded task; return the encoded `_TaskError`."""
     task = msgspec.json.decode(text, type=Task)
-    answer = _Answer()
+    answer = _TaskError()
     try:
         scan_shard(task)
     except HuaiError as error:
-        answer = _Answer(error.message, error.hint, isinstance(error, StorageError))
+        answer = _TaskError(error.message, error.hint, isinstance(error, StorageError))
     return msgspec.json.encode(answer).decode()
 
 

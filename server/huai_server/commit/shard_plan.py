@@ -1,6 +1,6 @@
 """The directories that are scanned as shards: the largest ones that are not too large.
 
-Pure but for reading the last commit, or the names in the root of a tree without one.
+Reads the last commit, or the names in the root of a tree without one.
 """
 
 import os
@@ -11,7 +11,7 @@ from huai_schema.paths import is_within
 from huai_server.config.tables import Module
 
 _SMALL = 64
-"""A directory of less than this part of the limit is no shard: it costs more than it saves."""
+"""A shard has at least this part of the limit: a smaller one costs more than it saves."""
 
 
 class _Open:
@@ -31,8 +31,8 @@ def plan_shards(past: Snapshot | None, module: Module) -> dict[bytes, int]:
     `shard_entries`.  Before the first commit the shards are the directories in the root.
     """
     if past is None:
-        with os.scandir(bytes(Path(module.path))) as found:
-            names = [each.name for each in found if each.is_dir(follow_symlinks=False)]
+        with os.scandir(bytes(Path(module.path))) as entries:
+            names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
         return dict.fromkeys(sorted(names), 0)
     limit = module.engine.shard_entries
     stack: list[_Open] = []

@@ -84,10 +84,10 @@ def scan_shard(task: Task) -> ShardRecord:
         stack.enter_context(_alive(folder / (key + BEGAN)))
         tables[0] = stack.enter_context(_own_table(tables[0], folder))
         past, base = base_of(places, task.base)
-        known = places.repository / "objects" / "pack" if past else folder
+        present_packs = places.repository / "objects" / "pack" if past else folder
         reader = TreeReader(module, places, BlockIndices(places.repository), tables=tables)
         pairs = bytearray()
-        writer = stack.enter_context(opened_writer(folder, known))
+        writer = stack.enter_context(opened_writer(folder, present_packs))
         tree, (totals, skipped), report, mounts, (view, open_groups, _) = reader.read_part(
             past,
             pairs.extend,

@@ -241,6 +241,6 @@ def _sum(some: tuple[Remark, ...], more: tuple[Remark, ...]) -> tuple[Remark, ..
     """Return the remarks of two parts, with the first paths of each kind."""
     kinds = {remark.kind: remark for remark in some}
     for kind, number, paths in more:
-        known = kinds.get(kind, Remark(kind, 0, ()))
-        kinds[kind] = Remark(kind, known.number + number, (*known.paths, *paths)[:_SHOWN])
+        former = kinds.get(kind, Remark(kind, 0, ()))
+        kinds[kind] = Remark(kind, former.number + number, (*former.paths, *paths)[:_SHOWN])
     return tuple(kinds.values())
