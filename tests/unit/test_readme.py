@@ -79,7 +79,12 @@ def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
 SETTINGS: tuple[tuple[str, str, str, dict[str, type[msgspec.Struct]]], ...] = (
     (
         *("server.toml", SERVER, "Configuration"),
-        {"listen": server.Listen, "signing": server.Signing, "modules.NAME": server.Module},
+        {
+            "listen": server.Listen,
+            "signing": server.Signing,
+            "modules.NAME": server.Module,
+            "modules.NAME.engine": server.ModuleEngine,
+        },
     ),
     (
         *("client.toml", CLIENT, "Configuration"),

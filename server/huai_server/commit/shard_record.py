@@ -5,7 +5,6 @@ its path: in the folder of results `KEY.shard`, written last, and `KEY.began`, t
 its process runs; in the folder of the module's shards `KEY/`, with its digests, which are a cache.
 """
 
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -96,6 +95,8 @@ def shards_folder(module: Module, places: ModulePlaces) -> Path:
 
 def shard_key(path: bytes) -> str:
     """Return the name of a shard's files."""
+    from hashlib import sha256  # commits from lists start without it
+
     return sha256(path).hexdigest()[:32]
 
 

@@ -10,7 +10,6 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from hashlib import sha1
 from pathlib import Path
 
 import msgspec
@@ -22,7 +21,6 @@ from huai_program.record_file import RecordFile
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import is_within
-from huai_server.commit.engine import open_engine, run_tasks
 from huai_server.commit.list_record import settings_of
 from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.remarks import Remark
@@ -40,7 +38,6 @@ from huai_server.commit.shard_record import (
     shards_folder,
     table_folders,
 )
-from huai_server.commit.shard_scan import Task
 from huai_server.commit.tree_reader import WHOLE, Part, ReadTree
 from huai_server.state.errors import storage_errors
 
@@ -156,6 +153,9 @@ class Shards:
 
     def _run(self, url: str, options: CommitOptions) -> None:
         """Scan the shards that have no result of a killed run."""
+        from huai_server.commit.engine import open_engine, run_tasks  # loads multiprocessing
+        from huai_server.commit.shard_scan import Task
+
         making, now = self._making, time.time()
         start = open_engine(url)
         planned = plan_shards(making.past, making.module)
@@ -224,6 +224,8 @@ def parted_groups(
 
 def _copy(source: Path, to: Path) -> None:
     """Copy a pack or its index, both of which end with the SHA-1 of all before."""
+    from hashlib import sha1
+
     if to.exists():
         return
     with storage_errors(to), replacing(to, to.with_name(TEMPORARY + to.name)) as file:
