@@ -97,12 +97,9 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
                 return
 
 
-def print_on_terminal(table: Callable[[], Table]) -> bool:
-    """Print the result of `table` if standard output is a terminal; return True if it is."""
-    if not sys.stdout.isatty():
-        return False
-    sys.stdout.writelines(f"{line}\n" for line in table().lines(shutil.get_terminal_size().columns))
-    return True
+def print_table(table: Table) -> None:
+    """Print a table on the terminal."""
+    sys.stdout.writelines(f"{line}\n" for line in table.lines(shutil.get_terminal_size().columns))
 
 
 def _lines(table: Callable[[], Table], width: int, room: int) -> Sequence[str]:

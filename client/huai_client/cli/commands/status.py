@@ -1,5 +1,6 @@
 """`huai-client status`: show the state of the trees."""
 
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +12,6 @@ from huai_client.cli.options import modules_argument
 from huai_client.cli.status_files import write_status_files
 from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
-from huai_client.inspect.status_page import status_table
 from huai_client.metadata.http import MetadataUrl
 from huai_client.run.ages import dated_ahead, out_of_date
 from huai_client.state import delayed_record, handovers
@@ -24,7 +24,6 @@ from huai_client.verify.summary import VerifySummary, VerifyTimes, read_account
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import counted, moment
-from huai_program.live_view import print_on_terminal, show_live
 from huai_program.locking import holder
 from huai_program.output import end_with_reader
 from huai_schema.errors import ExitCode
@@ -84,10 +83,19 @@ def command(
     if watch:
         if parts or as_json:
             raise click.UsageError("--watch goes with neither --parts nor --json")
+        from huai_client.inspect.status_page import status_table
+        from huai_program.live_view import show_live
+
         show_live(f"huai-client: {root}", partial(status_table, root, names))
         return ExitCode.OK
     chosen = names or tuple(sorted(config.modules))
-    brief = not as_json and print_on_terminal(partial(status_table, root, chosen)) and not names
+    shows_table = not as_json and sys.stdout.isatty()
+    if shows_table:
+        from huai_client.inspect.status_page import status_table  # pipes start without it
+        from huai_program.live_view import print_table
+
+        print_table(status_table(root, chosen))
+    brief = shows_table and not names
     code = _show_modules(root, config, chosen, parts=parts, as_json=as_json, brief=brief)
     _show_failing(root, as_json=as_json)
     return code

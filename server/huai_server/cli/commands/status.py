@@ -1,16 +1,15 @@
 """`huai-server status`: show the state of modules."""
 
+import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import click
 
-from huai_program.live_view import print_on_terminal, show_live
 from huai_program.locking import holder
 from huai_schema.errors import ExitCode, worst_exit_code
 from huai_server.cli.console import Console
-from huai_server.cli.live_status import status_table
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.status_report import (
     content_state,
@@ -47,6 +46,9 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
     if watch:
         if console.as_json:
             raise click.UsageError("--watch does not go with --json")
+        from huai_program.live_view import show_live
+        from huai_server.cli.live_status import status_table
+
         show_live(f"huai-server: {root}", partial(status_table, root, names))
         return ExitCode.OK
     config = load(root)
@@ -54,9 +56,13 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
     if not modules:
         console.result(f"no module yet; next: huai-server add NAME PATH (state root {root})")
     codes = []
-    table = partial(status_table, root, tuple(modules))
-    shows_table = bool(modules) and not (console.as_json or console.quiet)
-    brief = shows_table and print_on_terminal(table) and not names
+    shows_table = bool(modules) and not (console.as_json or console.quiet) and sys.stdout.isatty()
+    if shows_table:
+        from huai_program.live_view import print_table  # pipes start without it
+        from huai_server.cli.live_status import status_table
+
+        print_table(status_table(root, tuple(modules)))
+    brief = shows_table and not names
     mark = unconfined_file(Path(config.fallback.folder))
     if holder(mark):  # the mark remains after a killed service
         with suppress(OSError):
