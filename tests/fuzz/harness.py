@@ -1,4 +1,4 @@
-"""Give a parser many hostile inputs: `python -m tests.fuzz.harness TARGET COUNT SEED [FOLDER]`.
+"""Give parsers hostile inputs: `python -m tests.fuzz.harness TARGET[,…] COUNT SEED [FOLDER]`.
 
 The invariant: any bytes give a value or an error of the parser's own, within a second and within
 `MEMORY_BYTES`. The first input that breaks it is written to FOLDER and named; exit code 1.
@@ -89,21 +89,23 @@ def main() -> int:
     """The program."""
     from tests.fuzz.targets import TARGETS
 
-    name, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    target = TARGETS[name]
+    names, count, seed = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
     limit()
-    try:
-        ends = fuzz(target, count, seed)
-    except BrokenInvariantError as broken:
-        traceback.print_exception(broken.__cause__)
-        print(f"{name}: {broken}: {broken.data!r}")
-        if len(sys.argv) > 4:
-            place = Path(sys.argv[4]) / f"{name}-{sha256(broken.data).hexdigest()[:12]}"
-            place.write_bytes(broken.data)
-            print(f"keep it: {place} belongs into tests/fuzz/found")
-        return 1
-    print(f"{name}: {count} inputs, {ends} ends")
-    return 0
+    failed = 0
+    for name in names:
+        try:
+            ends = fuzz(TARGETS[name], count, seed)
+        except BrokenInvariantError as broken:
+            failed = 1
+            traceback.print_exception(broken.__cause__)
+            print(f"{name}: {broken}: {broken.data!r}")
+            if len(sys.argv) > 4:
+                place = Path(sys.argv[4]) / f"{name}-{sha256(broken.data).hexdigest()[:12]}"
+                place.write_bytes(broken.data)
+                print(f"keep it: {place} belongs into tests/fuzz/found")
+        else:
+            print(f"{name}: {count} inputs, {ends} ends")
+    return failed
 
 
 if __name__ == "__main__":

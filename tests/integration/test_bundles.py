@@ -107,13 +107,13 @@ def test_a_server_without_bundles_is_asked_once(place: Site) -> None:
             self.send_error(405)
 
         def do_GET(self) -> None:
-            response = httpx.get(place.url + self.path)
+            response = client.get(place.url + self.path)
             self.send_response(response.status_code)
             self.send_header("Content-Length", str(len(response.content)))
             self.end_headers()
             self.wfile.write(response.content)
 
-    with answering(Handler) as url:
+    with httpx.Client() as client, answering(Handler) as url:
         down = place.downstream(up, content_urls=[content_url(url, up)], streams=1)
         down.synced()
     assert_equal(up, down)
