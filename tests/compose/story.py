@@ -44,7 +44,7 @@ def _environment(base: str) -> dict[str, str]:
     return {
         "BASE_IMAGE": base,
         "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": "wheels",
+        "PIP_FIND_LINKS": "build/wheels",
         "HUAI_UPDATE_EVERY": "3",
         "HUAI_SYNC_EVERY": "1",
         "HUAI_SYNC_JITTER": "1",
