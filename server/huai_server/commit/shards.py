@@ -50,6 +50,7 @@ _SHOWN = 10
 class _RunRecord(msgspec.Struct, frozen=True):
     run: str
     base: str
+    settings: str
     began: float
 
 
@@ -63,6 +64,7 @@ class Shards:
         self._making = making
         self._folder = shards_folder(making.module, making.places)
         self._results = self._folder / _RESULTS
+        self._run_file = self._results / "run"
         self._records: dict[bytes, ShardRecord | None] = {}
         self._base = making.head.commit if making.head else NO_BASE
 
@@ -129,7 +131,7 @@ class Shards:
                     (self._results / f"{pack}{suffix}").unlink(missing_ok=True)
             for suffix in (RECORD, BEGAN):
                 (self._results / f"{shard_key(path)}{suffix}").unlink(missing_ok=True)
-        (self._results / "run").unlink(missing_ok=True)
+        self._run_file.unlink(missing_ok=True)
         if None not in self._records.values():
             for table in self._making.reader.tables[1:]:
                 shutil.rmtree(table, ignore_errors=True)
@@ -163,11 +165,11 @@ class Shards:
             return
         with storage_errors(self._results):
             self._results.mkdir(parents=True, exist_ok=True)
-            former = _RUN.load(self._results / "run")
-            is_over = not former or former.base != self._base or former.began < now - _AGE
-            run = _RunRecord(os.urandom(8).hex(), self._base, now) if is_over else former
-            assert run is not None  # noqa: S101 - for mypy
-            _RUN.save(self._results / "run", run)
+            run = _RUN.load(self._run_file)
+            current = self._base, settings_of(making.module)
+            if not run or (run.base, run.settings) != current or run.began < now - _AGE:
+                run = _RunRecord(os.urandom(8).hex(), *current, now)
+                _RUN.save(self._run_file, run)
         name, root = making.places.folder.name, str(making.places.root)
         tasks = [
             Task(root, name, path, self._base, str(self._results), run.run, options.accept_mounts)
@@ -180,11 +182,7 @@ class Shards:
     def _load(self, path: bytes, run: str) -> ShardRecord | None:
         """Return the record of a shard, if it belongs to this run."""
         record = SHARD_RECORD.load(self._results / f"{shard_key(path)}{RECORD}")
-        if (
-            record is None
-            or record.run != run
-            or record.settings != settings_of(self._making.module)
-        ):
+        if record is None or record.run != run:
             return None
         check_record(record, self._base, self._making.module)
         return record
