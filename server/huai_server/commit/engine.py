@@ -9,6 +9,7 @@ fails twice has no result.
 
 import multiprocessing
 import os
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
@@ -23,12 +24,12 @@ import msgspec
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.shard_record import BEGAN, RECORD, shard_key
 from huai_server.commit.shard_scan import Task, scan_shard
+from huai_server.config.tables import ENGINE
 from huai_server.state.errors import StorageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_LOCAL = "local://"
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
 _COPIES = 2
@@ -51,13 +52,15 @@ class _TaskError(msgspec.Struct, frozen=True):
 
 def open_engine(url: str) -> Callable[[], Executor]:
     """Return the function that starts the engine at `url`; raises `EngineError` for another URL."""
-    count = url.removeprefix(_LOCAL)
-    if not url.startswith(_LOCAL) or not count.isdecimal() or not int(count):
+    local = re.fullmatch(ENGINE, url)
+    if local is None:
         raise EngineError(
             f"{url}: no such engine", hint="give local://N for N processes of this machine"
         )
     context = multiprocessing.get_context("spawn")
-    return lambda: ProcessPoolExecutor(int(count), mp_context=context, initializer=_end_with_parent)
+    return lambda: ProcessPoolExecutor(
+        int(local[1]), mp_context=context, initializer=_end_with_parent
+    )
 
 
 def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:

@@ -160,10 +160,14 @@ class ModuleExport(msgspec.Struct, frozen=True):
     """The directories that get a `B3SUMS`."""
 
 
+ENGINE = "local://([1-9][0-9]{0,3})"
+"""A pattern for the URL of an engine."""
+
+
 class ModuleEngine(msgspec.Struct, frozen=True):
     """The processes that scan the shards of a module."""
 
-    url: Annotated[str, Meta(pattern=r"^(?:local://[1-9][0-9]{0,3})?$")] = ""
+    url: Annotated[str, Meta(pattern=rf"^(?:{ENGINE})?$")] = ""
     """`local://N` for processes of this machine; empty for no shards."""
     shard_entries: Annotated[int, Meta(ge=1)] = 2_000_000
     """The entries from which a directory is cut into its subdirectories."""
