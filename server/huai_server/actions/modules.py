@@ -156,10 +156,9 @@ def commit(
 
 def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -> "ShardRecord":
     """Scan a directory of a module, and write the result for a commit into the folder `to`."""
-    from huai_server.commit.shard_scan import Task
-    from huai_server.commit.shard_scan import scan_shard as scan
+    from huai_server.commit import shard_scan
 
-    return scan(Task(str(root), name, path, base, str(to)))
+    return shard_scan.scan_shard(shard_scan.Task(str(root), name, path, base, str(to)))
 
 
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
