@@ -102,4 +102,5 @@ def shard_key(path: bytes) -> str:
 
 def table_folders(module: Module, places: ModulePlaces) -> list[Path]:
     """Return the folders with the digests of shards."""
-    return sorted(shards_folder(module, places).glob(_KEYS))
+    folder = shards_folder(module, places)
+    return sorted(folder.glob(_KEYS)) if folder.is_dir() else []  # to compile the pattern is slow
