@@ -1,7 +1,8 @@
 //! The tree of a commit, from the scan of a directory to git objects.
 //!
 //! Either everything is scanned (`whole`), perhaps in parts (`shards`), or only listed paths are
-//! looked at (`listed`).  If a path could not be read, or changed while it was read, the entries of the last commit stay.
+//! looked at (`listed`).  If a path could not be read, or changed while it was read, the entries of
+//! the last commit stay.
 
 mod digesting;
 mod failure;
