@@ -6,7 +6,6 @@ restored.
 
 import os
 import select
-import shutil
 import signal
 import sys
 import termios
@@ -14,9 +13,13 @@ import time
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 from click import UsageError
+from rich.console import Console, Group
+from rich.table import Table as Columns
+from rich.text import Text
 
 from huai_program.humanize import short_span
 from huai_schema.errors import HuaiError
@@ -24,14 +27,11 @@ from huai_schema.errors import HuaiError
 _SECONDS = 2.0
 _QUIT = b"qQ\x04"
 """The keys that end the view: q and Ctrl-D."""
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""Switches to the alternate screen, hides the cursor and cuts long lines."""
 _LEAST = 20
 """The width that the first column keeps, if need be at the cost of the last columns."""
-_LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-_TOP, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[m"
 _KEYS_BYTES = 64
+_UNLIMITED = 1 << 16
+"""A width in which each table has room."""
 
 
 class Row(NamedTuple):
@@ -48,28 +48,26 @@ class Table(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Row]
 
-    def lines(self, width: int, most: int = sys.maxsize) -> Iterator[str]:
-        """Yield the lines for a terminal of `width` characters, at most `most` of them.
+    def columns(self, console: Console, most: int = sys.maxsize) -> Group:
+        """Return what to print, at most `most` lines.
 
         The state is cut to make room, and the last columns are left out.
         """
-        every = [self.header, *(row.cells for row in self.rows)]
-        widths = [max(map(len, column)) + 2 for column in zip(*every, strict=True)]
-        while len(widths) > 2 and min(widths[0], _LEAST) + sum(widths[1:]) - 2 > width:
-            widths.pop()
-        widths[0] = min(widths[0], max(_LEAST, width - sum(widths[1:]) + 2))
-
-        def line(cells: Sequence[str]) -> str:
-            state = cells[0] if len(cells[0]) < widths[0] - 1 else cells[0][: widths[0] - 5] + "..."
-            return "".join(map(str.ljust, (state, *cells[1:]), widths)).rstrip()
-
-        yield line(self.header)
+        columns = Columns(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        columns.add_column(self.header[0], no_wrap=True, overflow="ellipsis", max_width=_LEAST)
+        for label in self.header[1:]:
+            columns.add_column(label, no_wrap=True)
         fit = len(self.rows) if len(self.rows) < most else max(0, most - 2)
         for row in self.rows[:fit]:
-            text = line(row.cells)
-            yield f"{_BOLD}{text}{_PLAIN}" if row.needs_attention else text
-        if fit < len(self.rows):
-            yield f"and {len(self.rows) - fit:,} more"
+            columns.add_row(*row.cells, style="bold" if row.needs_attention else "")
+        unlimited = console.options.update(width=_UNLIMITED)
+        while (room := console.width - console.measure(columns, options=unlimited).maximum) < 0:
+            if len(columns.columns) == 2:
+                break
+            columns.columns.pop()
+        columns.columns[0] = replace(columns.columns[0], max_width=_LEAST + max(0, room))
+        more = len(self.rows) - fit
+        return Group(columns, *([f"and {more:,} more"] if more else []))
 
 
 def ago(moment: float) -> str:
@@ -85,28 +83,29 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--watch needs a terminal; without it the modules are shown once")
-    with _screen():
+    with _screen() as console:
         while True:
-            size = shutil.get_terminal_size()
-            lines = [f"{title}  {time.strftime('%H:%M:%S')}  (q quits)", ""]
-            lines += _lines(table, size.columns, size.lines - len(lines))
-            sys.stdout.write(_TOP + "\r\n".join(line + _REST_OF_LINE for line in lines))
-            sys.stdout.write(_REST_OF_SCREEN)
-            sys.stdout.flush()
+            heading = f"{title}  {time.strftime('%H:%M:%S')}  (q quits)\n"
+            console.update_screen(Group(heading, _content(table, console)))
             if _is_over():
                 return
 
 
 def print_table(table: Table) -> None:
     """Print a table on the terminal."""
-    sys.stdout.writelines(f"{line}\n" for line in table.lines(shutil.get_terminal_size().columns))
+    console = _console()
+    console.print(table.columns(console))
 
 
-def _lines(table: Callable[[], Table], width: int, room: int) -> Sequence[str]:
+def _console() -> Console:
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def _content(table: Callable[[], Table], console: Console) -> Group:
     try:
-        return [*table().lines(width, room)]
+        return table().columns(console, console.height - 2)
     except HuaiError as error:
-        return [f"{_BOLD}{error.message}{_PLAIN}", error.hint]
+        return Group(Text(error.message, style="bold"), error.hint)
 
 
 def _is_over() -> bool:
@@ -122,17 +121,18 @@ def _is_over() -> bool:
 
 
 @contextmanager
-def _screen() -> Iterator[None]:
-    """Use the alternate screen without echo in the block; restore both."""
-    before = termios.tcgetattr(0)
+def _screen() -> Iterator[Console]:
+    """Yield the alternate screen, without echo; restore both."""
+    console, before = _console(), termios.tcgetattr(0)
     try:
         tty.setcbreak(0)
-        sys.stdout.write(_ENTER)
-        yield
+        console.set_alt_screen()
+        console.show_cursor(show=False)
+        yield console
     finally:
         # A second Ctrl-C must not interrupt restoring the terminal.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        sys.stdout.write(_LEAVE)
-        sys.stdout.flush()
+        console.set_alt_screen(enable=False)
+        console.show_cursor()
         termios.tcsetattr(0, termios.TCSADRAIN, before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

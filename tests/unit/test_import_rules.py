@@ -29,9 +29,9 @@ BREAKING = {
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
-    "What both programs share needs click, msgspec, pycurl and tomlkit at most": (
+    "What both programs share needs click, msgspec, pycurl, rich and tomlkit at most": (
         "program/huai_program/locking.py",
-        "import rich",
+        "import tenacity",
     ),
     "The format reads no disk, no clock and no network": (
         "schema/huai_schema/codec/lines.py",
