@@ -13,8 +13,9 @@ from huai_client.config.load import Module
 from huai_client.run.ages import out_of_date
 from huai_client.state import history
 from huai_client.state import state as states
+from huai_client.state.last_run import LastRun
 from huai_client.state.last_run import load as load_last
-from huai_client.state.paths import module_places
+from huai_client.state.paths import ModulePlaces, module_places
 from huai_program.durable import replace_file
 from huai_schema.errors import HuaiError
 
@@ -42,11 +43,18 @@ def write_prometheus(path: Path, root: Path, modules: Mapping[str, Module]) -> N
 def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
     """Return the metrics of a module."""
     places = module_places(root, name)
-    last, run = load_last(places.last), history.last(places.history)
     try:
         state = states.load(places.state)
     except HuaiError:  # every run reports it, and its exit code is a metric too
         state = states.State()
+    return state_values(module, places, state, load_last(places.last))
+
+
+def state_values(
+    module: Module, places: ModulePlaces, state: states.State, last: LastRun | None
+) -> dict[str, float]:
+    """Return the metrics of a module with this state and last run."""
+    run = history.last(places.history)
     first_seen = state.seen or state.time
     stale = out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
     return {

@@ -195,7 +195,7 @@ def _moment(seconds: float) -> str:
 
 
 _ENGLISH = Words(ENGLISH, {})
-_HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
+HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
 """The columns, the most important first, because a narrow terminal cuts off the last."""
 
 
@@ -203,19 +203,25 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
     """Return the modules `names`, or all of the present client.toml, without asking upstreams."""
     config = load(root)
     chosen = names or sorted(config.modules)
-    return Table(_HEADER, [_row(root, name, config.module(name)) for name in chosen])
+    rows: list[Row] = []
+    for name in chosen:
+        places = module_places(root, name)
+        processes = holder(places.verifying), holder(places.lock)
+        rows.append(status_row(name, module_values(root, name, config.module(name)), processes))
+    return Table(HEADER, rows)
 
 
-def _row(root: Path, name: str, module: Module) -> Row:
-    values = module_values(root, name, module)
+def status_row(
+    name: str, values: Mapping[str, float], processes: tuple[int | None, int | None]
+) -> Row:
+    """Return the row of a module; `processes` verify and sync it."""
     good, state = state_of(_ENGLISH, values)
     if since := values["last_success_timestamp_seconds"]:
         # Only a sync finds out what the upstream has now.
         as_of = f"as of {ago(since)} ago"
         state = f"{state} {as_of}" if good else f"{state}; in step {as_of}"
-    places = module_places(root, name)
-    for lock, work in ((places.verifying, "being verified"), (places.lock, "running")):
-        if process := holder(lock):
+    for process, work in zip(processes, ("being verified", "running"), strict=True):
+        if process:
             state = f"{work} (process {process}); {state}"
     moments = ("commit", "last_run")
     cells = (

@@ -12,7 +12,7 @@ from huai_server.store.module_state import ModuleState, module_state
 from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched
 
-_HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
+HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
 """The columns, the most important first: a narrow terminal cuts off the last."""
 
 
@@ -21,15 +21,17 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
     config = load(root)
     for name in names:
         config.module(name)
-    return Table(_HEADER, [_row(root, name) for name in names or sorted(config.modules)])
+    rows: list[Row] = []
+    for name in names or sorted(config.modules):
+        places = module_places(root, name)
+        damage = read_record(places.scrub).damage
+        rows.append(status_row(name, module_state(places), read_watched(places), len(damage)))
+    return Table(HEADER, rows)
 
 
-def _row(root: Path, name: str) -> Row:
+def status_row(name: str, state: ModuleState, watched: Watched | None, damaged: int) -> Row:
     """Return the row of a module; marked if it needs attention."""
-    places = module_places(root, name)
-    state = module_state(places)
-    damaged = len(read_record(places.scrub).damage)
-    words = _words(state, read_watched(places), damaged)
+    words = _words(state, watched, damaged)
     attention = bool(state.problem or damaged or state.pending)
     if state.head is None:
         return Row((words, name, "-", "-", "-", "-", "-"), attention)

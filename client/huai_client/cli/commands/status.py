@@ -10,8 +10,9 @@ import click
 
 from huai_client.cli.options import modules_argument
 from huai_client.cli.status_files import write_status_files
-from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
+from huai_client.config.load import Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
+from huai_client.inspect.prometheus import state_values
 from huai_client.metadata.http import MetadataUrl
 from huai_client.run.ages import dated_ahead, out_of_date
 from huai_client.state import delayed_record, handovers
@@ -90,21 +91,25 @@ def command(
         return ExitCode.OK
     chosen = names or tuple(sorted(config.modules))
     shows_table = not as_json and sys.stdout.isatty()
+    modules: Iterator[_ModuleStatus] = (
+        _ModuleStatus(name, config.module(name), module_places(root, name)) for name in chosen
+    )
     if shows_table:
-        from huai_client.inspect.status_page import status_table  # pipes start without it
-        from huai_program.live_view import print_table
+        from huai_client.inspect.status_page import HEADER, status_row  # pipes start without it
+        from huai_program.live_view import Table, print_table
 
-        print_table(status_table(root, chosen))
+        every = list(modules)
+        rows = [status_row(each.name, each.metrics(), each.processes) for each in every]
+        print_table(Table(HEADER, rows))
+        modules = iter(every)
     brief = shows_table and not names
-    code = _show_modules(root, config, chosen, parts=parts, as_json=as_json, brief=brief)
+    code = _show_modules(modules, parts=parts, as_json=as_json, brief=brief)
     _show_failing(root, as_json=as_json)
     return code
 
 
 def _show_modules(
-    root: Path,
-    config: ClientConfig,
-    names: tuple[str, ...],
+    modules: "Iterator[_ModuleStatus]",
     *,
     parts: bool,
     as_json: bool,
@@ -112,8 +117,8 @@ def _show_modules(
 ) -> ExitCode:
     """Print the state of modules; returns `STALE` if one is out of date."""
     code = ExitCode.OK
-    for name in names:
-        status = _ModuleStatus(name, config.module(name), module_places(root, name))
+    for status in modules:
+        name = status.name
         if status.stale:
             code = ExitCode.STALE
         if as_json:
@@ -166,6 +171,15 @@ class _ModuleStatus:
             module, now, self._state.committed, first_seen, self._state.valid_until
         )
         self._ahead = dated_ahead(self._state.committed, now)
+
+    @property
+    def processes(self) -> tuple[int | None, int | None]:
+        """The processes that verify and sync the module."""
+        return self._verifying, self._running
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the module."""
+        return state_values(self.module, self._places, self._state, self.last)
 
     def values(self) -> dict[str, object]:
         """Return the values for JSON; times are seconds since the epoch."""

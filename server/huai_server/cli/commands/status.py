@@ -55,25 +55,15 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
     if not modules:
         console.result(f"no module yet; next: huai-server add NAME PATH (state root {root})")
-    codes = []
+    _warn_unconfined(unconfined_file(Path(config.fallback.folder)), console)
     shows_table = bool(modules) and not (console.as_json or console.quiet) and sys.stdout.isatty()
-    if shows_table:
-        from huai_program.live_view import print_table  # pipes start without it
-        from huai_server.cli.live_status import status_table
-
-        print_table(status_table(root, tuple(modules)))
-    brief = shows_table and not names
-    mark = unconfined_file(Path(config.fallback.folder))
-    if holder(mark):  # the mark remains after a killed service
-        with suppress(OSError):
-            reason = mark.read_text(encoding="utf-8").partition("\n")[2]
-            console.warning(f"fallback: connections are not confined: {reason}")
+    codes, rows, lines = [], [], []
     for name, module in modules.items():
-        state = module_state(module_places(root, name))
+        places = module_places(root, name)
+        state, watched = module_state(places), read_watched(places)
         if state.problem:
             codes.append(state.problem.exit_code)
-        watched = read_watched(module_places(root, name))
-        content = content_state(name, module, module_places(root, name), state)
+        content = content_state(name, module, places, state)
         relay = relay_state(name, module)
         console.event(
             "module",
@@ -82,9 +72,27 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
             **watched_values(watched),
             **relay_values(relay),
         )
+        if shows_table:
+            from huai_server.cli.live_status import status_row  # pipes start without it
+
+            rows.append(status_row(name, state, watched, len(content.scrub.damage)))
         problems = state.problem, state.pending, content.scrub.damage, relay and relay.problem
-        if brief and not any(problems):
-            continue
-        line = status_line(name, module, state) + content_text(content)
-        console.result(line + watched_text(watched) + relay_text(relay, state))
+        if names or not shows_table or any(problems):
+            line = status_line(name, module, state) + content_text(content)
+            lines.append(line + watched_text(watched) + relay_text(relay, state))
+    if shows_table:
+        from huai_program.live_view import Table, print_table
+        from huai_server.cli.live_status import HEADER
+
+        print_table(Table(HEADER, rows))
+    for line in lines:
+        console.result(line)
     return worst_exit_code(codes)
+
+
+def _warn_unconfined(mark: Path, console: Console) -> None:
+    """Print the warning that the file `mark` of the fallback holds, if its process still runs."""
+    if holder(mark):
+        with suppress(OSError):
+            reason = mark.read_text(encoding="utf-8").partition("\n")[2]
+            console.warning(f"fallback: connections are not confined: {reason}")
