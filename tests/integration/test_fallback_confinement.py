@@ -13,9 +13,9 @@ from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.service import ConfinementError, check_confinement
 from huai_server.http.fallback_clients import FallbackSlots, fallback_clients
 from tests.support.mounting import may_mount
+from tests.support.old_kernels import CREATE_RULESET, OPEN_TREE, without_call
 from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon
-from tests.support.scanners import CREATE_RULESET, OPEN_TREE, without_call
 from tests.support.unprivileged import in_child
 
 

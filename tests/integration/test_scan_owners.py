@@ -9,7 +9,7 @@ import pytest
 
 from huai_server.scan.types import ScanOptions
 from tests.support.mounting import needs_mounts
-from tests.support.scanners import directories, scan_native
+from tests.support.scanned import listings, scan
 from tests.support.unprivileged import as_nobody, in_child
 
 DENIED = "Permission denied"
@@ -43,16 +43,14 @@ def test_an_id_does_not_take_the_place_of_a_name_that_cannot_be_looked_up(open_p
     tree = open_path / "tree"
     tree.mkdir()
     os.chown(tree, 1, 1)
-    scan_native(open_path, ScanOptions(owners=False))
+    scan(open_path, ScanOptions(owners=False))
 
     def look() -> None:
         answered_by_files_only(open_path)
-        as_nobody(lambda: scan_native(tree, ScanOptions()))
+        as_nobody(lambda: scan(tree))
 
     with pytest.raises(AssertionError, match=f"ScanError.*owner.*{DENIED}"):
         in_child(look)
     # An id without a name is an answer.
     os.chown(tree, 54_321, 54_321)
-    assert directories(scan_native(tree, ScanOptions()))[b""].listing.attributes.endswith(
-        b"\tu#54321\tg#54321"
-    )
+    assert listings(tree)[0].attributes.endswith(b"\tu#54321\tg#54321")

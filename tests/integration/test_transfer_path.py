@@ -14,8 +14,8 @@ from huai_client.run.options import Deadline
 from huai_client.transfer.errors import RsyncRequirementError, UpstreamRefusedError
 from huai_client.transfer.options import TransferOptions
 from huai_schema.paths import rel_path
+from tests.support.old_kernels import OPENAT2, without_call
 from tests.support.reflinks import is_shared, shares_blocks
-from tests.support.scanners import OPENAT2, without_call
 from tests.support.transfers import Downstream, Recorder, described, put_many, write_file
 from tests.support.unprivileged import run_unprivileged
 

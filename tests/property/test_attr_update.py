@@ -17,7 +17,7 @@ from huai_schema.paths import ROOT, RelPath
 from huai_server.fallback.owners import OwnerIds
 from huai_server.fallback.sparse.kind import SparseKind
 from tests.support.examples import examples
-from tests.support.scanned import ScannedDirectory, scan
+from tests.support.scanned import listings
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS, Seeded
 from tests.support.schema.trees import (
@@ -56,10 +56,8 @@ def listable(tree: Tree) -> Tree:
 def listed(generation: Path) -> dict[RelPath, Entry]:
     """Return the entries of an attr tree; an id without a name stays a number."""
     entries: list[Entry] = []
-    for scanned in scan(generation, links=True):
-        assert isinstance(scanned, ScannedDirectory)
-        assert scanned.problems == ()
-        entries += decode_listing(scanned.listing)
+    for listing in listings(generation):
+        entries += decode_listing(listing)
     ids = OwnerIds()
     return {
         entry.path: owned(entry, b"#%d" % ids.uid(entry.owner), b"#%d" % ids.gid(entry.group))

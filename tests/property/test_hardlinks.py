@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, parent
-from tests.support.scanned import ScannedDirectory, scan
+from tests.support.scanned import listings
 from tests.support.schema.lines import link_field
 
 NAMES = st.sampled_from([b"a", b"b", b"m\n", b"x\\y", b"z"])
@@ -41,11 +41,9 @@ def test_every_later_name_points_to_the_first(paths: set[bytes]) -> None:
                 Path(os.fsdecode(place)).write_bytes(b"")
             else:
                 os.link(os.path.join(os.fsencode(folder), first), place)
-        for item in scan(Path(folder), links=True):
-            assert isinstance(item, ScannedDirectory)
-            lines = item.listing.leaves.splitlines(keepends=True)
-            for line in lines:
-                (entry,) = decode_leaves(item.listing.path, line)
+        for listing in listings(Path(folder)):
+            for line in listing.leaves.splitlines(keepends=True):
+                (entry,) = decode_leaves(listing.path, line)
                 assert isinstance(entry, File)
                 files[entry.path] = entry.link, line
     assert files.keys() == paths

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from huai_schema.entries import Symlink
 from huai_server.scan.types import ScanOptions
-from tests.support.scanners import directories, leaves, scan_native, scan_python, unreadable
+from tests.support import scan_oracle
+from tests.support.scanned import scan
 from tests.support.unprivileged import as_nobody
 
 
@@ -70,7 +71,6 @@ options = st.builds(
     ScanOptions,
     owners=st.booleans(),
     exclude=st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple),
-    threads=st.sampled_from([1, 2, 5]),
 )
 
 
@@ -146,29 +146,25 @@ def unlock(root: Path) -> None:
 def test_both_scanners_see_the_same(tree: Folder, how: ScanOptions, privileged: bool) -> None:
     with planted(tree) as root:
         if privileged:
-            assert scan_native(root, how) == scan_python(root, how)
+            assert scan(root, how) == scan_oracle.scan(root, how)
         else:
-            native, python = as_nobody(lambda: (scan_native(root, how), scan_python(root, how)))
+            native, python = as_nobody(lambda: (scan(root, how), scan_oracle.scan(root, how)))
             assert native == python
 
 
 @given(trees)
 def test_every_entry_is_listed_or_accounted_for(tree: Folder) -> None:
     with planted(tree) as root:
-        scanned = scan_native(root, ScanOptions())
-        listed = leaves(scanned)
+        scanned = scan(root)
         top = os.fsencode(root)
         expected = dict(walk(top))
-        skipped = sum(each.skipped for each in directories(scanned).values())
-        problems = {p.path for each in directories(scanned).values() for p in each.problems}
         special = [s for s in expected.values() if stat.S_ISFIFO(s) or stat.S_ISSOCK(s)]
-        complete = not unreadable(scanned) and not problems
-        if complete or os.geteuid() == 0:
-            assert skipped == len(special)
-        if complete:
+        if not scanned.problems or os.geteuid() == 0:
+            assert scanned.skipped == len(special)
+        if not scanned.problems:
             ordinary = {path for path, mode in expected.items() if not special_mode(mode)}
-            assert {*listed, *directories(scanned)} - {b""} == ordinary
-        for path, leaf in listed.items():
+            assert {*scanned.entries} - {b""} == ordinary
+        for path, leaf in scanned.leaves.items():
             status = os.lstat(top + b"/" + path)
             assert leaf.mtime == status.st_mtime_ns
             assert leaf.mode == stat.S_IMODE(status.st_mode)

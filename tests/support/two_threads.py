@@ -12,8 +12,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 from huai_native import _native
+from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind
+from huai_server.scan.types import ScanOptions
+from tests.support.scanned import listings
 from tests.support.schema.memory import MemoryObjects
 
 BOUND = 60.0
@@ -53,21 +56,9 @@ class HeldObjects(MemoryObjects):
         return super().read(oid, kind)
 
 
-def scan_of(tree: Path, owners: HeldCall | None = None) -> _native.Scan:
-    names = None if owners is None else (owners, owners)
-    return _native.Scan(
-        os.fsencode(tree),
-        ([], 1, True),
-        names,  # type: ignore[arg-type]
-    )
-
-
-def listing_of(tree: Path) -> tuple[bytes, bytes, bytes, bytes]:
+def listing_of(tree: Path) -> Listing:
     """Return the listing of the top directory, without digests."""
-    frame = next(scan_of(tree))[0]
-    if len(frame) == 2:
-        raise AssertionError(frame)
-    return frame[0], frame[1], frame[2], b""
+    return listings(tree, ScanOptions(owners=False))[0]
 
 
 def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
@@ -87,12 +78,6 @@ def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
         "keep_digests": reader.keep_digests,
         "read_whole": lambda: reader.read_whole(lent, mounts, print, None, (b"", [], None)),
     }
-
-
-def scan_calls(tree: Path, call: HeldCall) -> Calls:
-    call.answer = b"root"
-    scan = scan_of(tree, call)
-    return lambda: next(scan), {"next": lambda: next(scan, None)}
 
 
 def tree_comparison_calls(tree: Path, call: HeldCall) -> Calls:
@@ -326,7 +311,6 @@ def text_list_calls(_: Path, call: HeldCall) -> Calls:
 
 OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "TreeReader": tree_reader_calls,
-    "Scan": scan_calls,
     "TreeComparison": tree_comparison_calls,
     "Maker": maker_calls,
     "Packs": packs_calls,

@@ -8,9 +8,8 @@ taken for absent.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from errno import EACCES
-from functools import cache, partial
+from functools import partial
 from itertools import islice
-from struct import Struct
 from typing import NamedTuple, Self, TypeAlias
 
 from huai_client.diff.selection import Selection
@@ -21,6 +20,16 @@ from huai_client.tree.errors import path_error
 from huai_client.tree.view import Unreadable
 from huai_native import _native
 from huai_schema.codec import columns
+from huai_schema.codec.findings import (
+    EXTRANEOUS,
+    EXTRANEOUS_DIRECTORY,
+    MATCH,
+    MISSING,
+    MOUNT_POINT,
+    UNREADABLE_DIRECTORY,
+    Record,
+    decode_records,
+)
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Entry
 from huai_schema.paths import ROOT, RelPath, tree_order
@@ -45,11 +54,6 @@ class Scope(NamedTuple):
 WHOLE = Scope()
 
 
-_RECORD = Struct("<BBxxIiQ")
-"""The fields of a `_Record`."""
-_MATCH, _MISSING, _EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 1, 2, 3, 4, 6
-_ATTRIBUTES = ("type", "size", "mtime", "mode", "owner", "group", "target", "link")
-_MOUNT_POINT = -1
 _MOUNTED = "on another file system or in a bind mount, which is not entered"
 _THREADS = min(8, os.cpu_count() or 1)
 STEP = 1 << 16
@@ -104,16 +108,6 @@ class ComparedPart(NamedTuple):
     expected: tuple[RelPath, bytes, bool] | Sequence[Listing]
     """Path and tree of an own directory, and True to include those below it; or listings."""
     scope: Scope = WHOLE
-
-
-class _Record(NamedTuple):
-    kind: int
-    attributes: int
-    """One bit for each of `_ATTRIBUTES` that differs."""
-    text_end: int
-    errno: int
-    missing: int
-    """The number of missing entries."""
 
 
 class TreeComparison:
@@ -172,7 +166,7 @@ class TreeComparison:
         while not ended:
             records, text, ended = self._engine.put_into(table.engine, STEP, tick)
             tick()
-            for record, path in _records(records, text):
+            for record, path in decode_records(records, text):
                 if self._try_open_up(record, path):
                     yield from self._below(RelPath(path)).put_into(table, tick)
                 else:
@@ -190,17 +184,17 @@ class TreeComparison:
         """Decode the engine's records; `batch` has their expected entries."""
         entries = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
         expected = map(self._modes.of, entries)
-        for record, path in _records(records, text):
-            if record.kind == _MISSING:
+        for record, path in decode_records(records, text):
+            if record.kind == MISSING:
                 yield from map(Missing, islice(expected, record.missing))
-            elif record.kind == _MATCH:
-                yield Match(next(expected), _attributes(record.attributes))
+            elif record.kind == MATCH:
+                yield Match(next(expected), record.names)
             else:
                 yield _rest(record, path)
 
-    def _try_open_up(self, record: _Record, path: bytes) -> bool:
+    def _try_open_up(self, record: Record, path: bytes) -> bool:
         """Open up an unreadable directory, if the view may; return True if it was closed before."""
-        closed = record.kind == _UNREADABLE_DIRECTORY and record.errno == EACCES
+        closed = record.kind == UNREADABLE_DIRECTORY and record.errno == EACCES
         return closed and path != self._top and self._view.open_up(RelPath(path))
 
     def _below(self, top: RelPath) -> "TreeComparison":
@@ -210,25 +204,12 @@ class TreeComparison:
         return self._again(ComparedPart(expected, Scope.inside(top)))
 
 
-@cache
-def _attributes(bits: int) -> frozenset[str]:
-    return frozenset(name for bit, name in enumerate(_ATTRIBUTES) if bits >> bit & 1)
-
-
-def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
-    """Yield each record with its part of `text`."""
-    begin = 0
-    for record in map(_Record._make, _RECORD.iter_unpack(records)):
-        yield record, text[begin : record.text_end]
-        begin = record.text_end
-
-
-def _rest(record: _Record, path: bytes) -> Rest:
+def _rest(record: Record, path: bytes) -> Rest:
     """Return the finding for a record; raises `StorageError` if the file system failed."""
-    if record.kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
-        return Extraneous(RelPath(path), directory=record.kind == _EXTRANEOUS_DIRECTORY)
-    directory, reason = record.kind == _UNREADABLE_DIRECTORY, _MOUNTED
-    if record.errno != _MOUNT_POINT:
+    if record.kind in (EXTRANEOUS, EXTRANEOUS_DIRECTORY):
+        return Extraneous(RelPath(path), directory=record.kind == EXTRANEOUS_DIRECTORY)
+    directory, reason = record.kind == UNREADABLE_DIRECTORY, _MOUNTED
+    if record.errno != MOUNT_POINT:
         error = path_error(RelPath(path), record.errno)
         if not isinstance(error, PathError):
             raise error

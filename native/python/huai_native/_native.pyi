@@ -2,16 +2,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
-_Problem: TypeAlias = tuple[bytes, int]
-"""A name, empty for the directory itself, and a reason."""
-_Unreadable: TypeAlias = tuple[bytes, int]
-"""A path and a reason."""
-_Directory: TypeAlias = tuple[
-    bytes, bytes, bytes, bytes, bool, int, list[_Problem], int, int, int, int
-]
-"""The path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device,
-inode and file system."""
-
 _Kind: TypeAlias = Literal["blob", "tree", "commit"]
 
 class _Writer(Protocol):
@@ -584,35 +574,6 @@ def read_own_directory(
 _Owners: TypeAlias = tuple[Callable[[int], bytes], Callable[[int], bytes]]
 """Functions that return the names of a user and of a group."""
 
-@final
-class Scan(Iterator[list[_Unreadable | _Directory]]):
-    """A scan of a whole tree in tree order, in batches.
-
-    A large directory comes in parts, of which only the first has attributes.
-    A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the directory's
-    time out of range, -4 a reserved name, -5 a temporary file of rsync, -6 changed while it was
-    read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted,
-    -11 a shard without a result, -12 a shard of another directory.
-    A root that cannot be opened, or any other end of the scan, is an `OSError`.
-    """
-
-    def __new__(
-        cls,
-        root: bytes,
-        scan: tuple[Sequence[bytes], int, bool],
-        owners: _Owners | None,
-        *,
-        links: bool = False,
-    ) -> Scan:
-        """Scan `root`; `scan` has patterns as of rsync's --exclude, threads, and one file system.
-
-        `owners` return names; if None, everything belongs to root.  With `links`, lines have their
-        hardlink fields.
-        """
-
-    def __iter__(self) -> Scan: ...
-    def __next__(self) -> list[_Unreadable | _Directory]: ...
-
 _Counts: TypeAlias = tuple[int, int, int, int]
 """The numbers of files, directories, symlinks and bytes."""
 _Hashed: TypeAlias = tuple[int, int, list[bytes]]
@@ -620,9 +581,12 @@ _Hashed: TypeAlias = tuple[int, int, list[bytes]]
 _Told: TypeAlias = tuple[list[tuple[bytes, int, int]], list[tuple[int, int, list[bytes]]], _Hashed]
 """The problems, the remarks, and what was read.
 
-A problem has a path, a reason as of `Scan`, and 0 if the old entry stays, 1 if it is left out, 2 if
-its time is clamped.  A remark has 0 for temporary, 1 for reserved or 2 for not readable by others,
-a number of paths, and the first of them."""
+A problem has a path, a reason, and 0 if the old entry stays, 1 if it is left out, 2 if its time is
+clamped.  A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the
+directory's time out of range, -4 a reserved name, -5 a temporary file of rsync, -6 changed while it
+was read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted, -11 a
+shard without a result, -12 a shard of another directory.  A remark has 0 for temporary, 1 for
+reserved or 2 for not readable by others, a number of paths, and the first of them."""
 
 _View: TypeAlias = tuple[int, int]
 """The file system and inode of a directory, as one machine sees it."""
@@ -660,8 +624,9 @@ class TreeReader:
     ) -> TreeReader:
         """Read `root`.
 
-        `scan` is as of `Scan`, then True to remark what others may not read, and the directory of
-        which `root` is a snapshot.
+        `scan` has patterns as of rsync's --exclude, threads, one file system, True to remark what
+        others may not read, and the directory of which `root` is a snapshot.  `owners` return
+        names; if None, everything belongs to root.
         `digests` is a huai_server.commit.tree_reader.DigestOptions, or None for no digests.  A root
         that cannot be opened is an `OSError`.
         """

@@ -74,8 +74,6 @@ mod _native {
     #[pymodule_export]
     use crate::scan::tree_watch::TreeWatch;
     #[pymodule_export]
-    use crate::scan::whole_tree::Scan;
-    #[pymodule_export]
     use crate::signature::{PrivateKey, parse_public_key, verify_signature};
     #[pymodule_export]
     use crate::snapshots::bundle::BundleReader;

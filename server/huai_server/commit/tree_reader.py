@@ -22,9 +22,15 @@ from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
 from huai_server.scan import exclude
 from huai_server.scan.mounts import read_mounts
-from huai_server.scan.native import exhausted_error, reason_of
 from huai_server.scan.owners import OwnerNames
-from huai_server.scan.types import Problem, ScanOptions, root_error, unreadable_root_error
+from huai_server.scan.types import (
+    Problem,
+    ScanOptions,
+    exhausted_error,
+    reason_of,
+    root_error,
+    unreadable_root_error,
+)
 from huai_server.state.paths import ModulePlaces
 from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices

@@ -1,11 +1,16 @@
-"""The reasons, options and errors of a scan; values only."""
+"""The reasons, options and errors of a scan; values only.
 
+Rule: `_REASONS` must match `_native.pyi`.
+"""
+
+import errno
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
+from huai_server.scan.mounts import MOUNTED_OVER, NOT_ENTERED, NOT_MOUNTED
 
 # Reasons without an errno, for which the native scanner has numbers.
 KEEPS_CHANGING = "keeps changing while it is read"
@@ -20,7 +25,26 @@ OTHER_VIEW = "the machine that scanned its shard has another directory there"
 # Reasons for leaving a path out on purpose.
 RESERVED = "the name is reserved for staging by rsync and huai"
 TEMPORARY = "a temporary file of rsync, by its name and its mode"
-LEFT_OUT = (RESERVED, TEMPORARY)
+
+_REASONS = {
+    -1: KEEPS_CHANGING,
+    -2: OUT_OF_RANGE,
+    -3: TIME,
+    -4: RESERVED,
+    -5: TEMPORARY,
+    -6: CHANGED,
+    -7: DAMAGED,
+    -8: NOT_ENTERED,
+    -9: MOUNTED_OVER,
+    -10: NOT_MOUNTED,
+    -11: NO_RESULT,
+    -12: OTHER_VIEW,
+}
+
+
+def reason_of(number: int) -> str:
+    """Return the words for a reason of the engine: an errno, or a negative number of its own."""
+    return os.strerror(number) if number > 0 else _REASONS[number]
 
 
 class Problem(NamedTuple):
@@ -75,4 +99,13 @@ def unreadable_root_error(root: Path, reason: str) -> ScanError:
     return ScanError(
         f"cannot read the tree at {show(bytes(root))}: {reason}",
         hint="let the user that runs this command read it, or run it as another one",
+    )
+
+
+def exhausted_error(error: MemoryError | OSError) -> ScanError:
+    """Return the error for a scan that memory or open files were not enough for."""
+    reason = os.strerror(errno.ENOMEM) if isinstance(error, MemoryError) else error.strerror
+    return ScanError(
+        f"the scan ran out of memory or of open files ({reason})",
+        hint="raise the limits of the process, or use fewer threads",
     )

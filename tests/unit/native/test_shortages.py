@@ -31,8 +31,12 @@ def no_open_files() -> Iterator[None]:
 
 
 def scan(tree: Path) -> Callable[[], object]:
-    opened = _native.Scan(os.fsencode(tree), ([], 2, True), None)
-    return lambda: list(opened)
+    reader = _native.TreeReader(
+        os.fsencode(tree), ([], 2, True, False, None), None, None, lambda _, cause: cause
+    )
+    return lambda: reader.read_whole(
+        None, (set(), False, True), lambda _: None, None, (b"", [], None)
+    )
 
 
 def scrub(tree: Path) -> Callable[[], object]:

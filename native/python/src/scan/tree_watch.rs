@@ -8,8 +8,8 @@ use huai_tree::watch::tree_watch::{self, WatchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::calls::parse_patterns;
 use super::change_list::ChangeList;
-use super::whole_tree::parse_patterns;
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;

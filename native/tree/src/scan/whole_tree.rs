@@ -71,7 +71,7 @@ impl Scan {
     }
 
     /// Return the next frames that are ready; an empty list does not mean the end.
-    pub fn ready(&mut self) -> Result<Vec<Frame>> {
+    fn ready(&mut self) -> Result<Vec<Frame>> {
         if self.first.is_empty() {
             self.first = self.found.ready().into();
         }

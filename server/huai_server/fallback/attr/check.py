@@ -1,34 +1,36 @@
-"""Comparing an attr tree with its commit, entry by entry.
-
-Encodes each directory of the attr tree as a listing, and compares the bytes with the commit's.
-Only listings that differ are decoded.
-"""
+"""Comparing an attr tree with its commit, entry by entry, by the engine."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
-from itertools import groupby
 from pathlib import Path
 
+from huai_native._native import TreeComparison
 from huai_program.locking import locked
-from huai_schema.codec.listing import Listing
-from huai_schema.diff.changes import differing
-from huai_schema.entries import Entry
-from huai_schema.layout.snapshot import Snapshot, decode_listing
-from huai_schema.paths import RelPath, join, path_order, show
+from huai_schema.codec.columns import BATCH, entries
+from huai_schema.codec.findings import (
+    EXTRANEOUS,
+    EXTRANEOUS_DIRECTORY,
+    MATCH,
+    MISSING,
+    MOUNT_POINT,
+    decode_records,
+)
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath, show
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.attr.tree import AttrTree
-from huai_server.fallback.kind import UNLISTED, AttrTreeError
+from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
-from huai_server.scan.native import reason_of, scan_directories
-from huai_server.scan.types import LEFT_OUT, ScanOptions
 from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Repository
 
 _SHOWN = 20
-_OWNERS = frozenset(("owner", "group"))
+_STEP = 1 << 16
+_THREADS = min(8, os.cpu_count() or 1)
+_MODES = ((0o7777, 0), (0o7777, 0), False)
+"""All bits of a mode are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +69,17 @@ class _Check:
         self._fallback = tree.fallback
         self._state = state
         self._snapshot = snapshot
-        self._ids = OwnerIds()
         self._faults: list[str] = []
         self._count = 0
 
     def run(self) -> AttrReport:
         """Compare the attr tree with its commit; return the faults."""
         self._check_links()
-        entries = 0
+        count = 0
         generation = self._fallback.generations / self._state.generation
         if generation.is_dir():
-            pairs = _pairs(self._snapshot.listings(), self._actual_listings(generation))
-            for expected, actual in pairs:
-                if expected is not None:
-                    entries += 1 + expected.leaves.count(b"\n")
-                self._compare(expected, actual)
-        return AttrReport(self._state.commit, entries, self._count, tuple(self._faults))
+            count = self._compare(generation)
+        return AttrReport(self._state.commit, count, self._count, tuple(self._faults))
 
     def _check_links(self) -> None:
         """Add faults of the state, the links and the seal."""
@@ -96,47 +93,30 @@ class _Check:
         if generations.target(fallback.real) != self._module.path:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
-    def _actual_listings(self, generation: Path) -> Iterator[Listing]:
-        """Yield the listings of a generation; records what cannot be read as faults."""
-        options = ScanOptions(owners=self._module.owners)
-        listing: Listing | None = None
-        for scanned in scan_directories(generation, options, links=True):
-            path = RelPath(scanned[0])
-            if len(scanned) == 2:
-                self._fault(f"{show(path)}: {reason_of(scanned[1])}")
-                continue
-            for name, reason in scanned[6]:
-                if reason_of(reason) not in LEFT_OUT:
-                    self._fault(f"{show(join(path, name) if name else path)}: {reason_of(reason)}")
-            if listing is not None and not scanned[1]:  # more of a large directory
-                listing = listing._replace(leaves=listing.leaves + scanned[2])
-                continue
-            if listing is not None:
-                yield listing
-            listing = Listing(path, scanned[1], scanned[2])
-        if listing is not None:
-            yield listing
-
-    def _compare(self, expected: Listing | None, actual: Listing | None) -> None:
-        """Add the faults of a directory."""
-        if expected and actual and expected[1:3] == actual[1:3]:
-            return
-        want, have = _entries(expected), _entries(actual)
-        for path in sorted({*want, *have}, key=path_order):
-            if path not in have:
-                self._fault(f"{show(path)}: missing")
-            elif path not in want:
-                self._fault(f"{show(path)}: not in the commit")
-            elif names := self._differing_names(want[path], have[path]):
-                self._fault(f"{show(path)}: has another {', '.join(sorted(names))}")
-
-    def _differing_names(self, want: Entry, have: Entry) -> frozenset[str]:
-        """Return the attributes that differ; owners only if ids do and root could set them."""
-        names = differing(want, have) - UNLISTED
-        uid, gid = self._ids.uid, self._ids.gid
-        # Several names may have one id.
-        same = uid(want.owner) == uid(have.owner) and gid(want.group) == gid(have.group)
-        return names - _OWNERS if same or os.geteuid() != 0 else names
+    def _compare(self, generation: Path) -> int:
+        """Add the faults of a generation; return the number of expected entries."""
+        snapshot, ids, handle = self._snapshot, OwnerIds(), os.open(generation, os.O_DIRECTORY)
+        try:
+            comparison = TreeComparison(
+                handle,
+                (snapshot.reader, snapshot.limit, (b"", snapshot.tree, True)),
+                ([], _MODES),
+                scope=(b"", set(), b""),
+                owners=(ids.uid, ids.gid) if os.geteuid() == 0 else None,  # only root sets them
+                content=False,
+                opens_up=False,
+                threads=_THREADS,
+            )
+            count, ended = 0, False
+            while not ended:
+                records, text, batch, (compared, *_), _, ended = comparison.batch(BATCH, _STEP)
+                count += compared
+                expected = (entry.path for _, entry, _ in entries(batch)) if batch else iter(())
+                for path, fault in _faults(records, text, expected):
+                    self._fault(f"{show(path)}: {fault}")
+            return count
+        finally:
+            os.close(handle)
 
     def _fault(self, text: str) -> None:
         """Count a fault, and keep the first `_SHOWN`."""
@@ -145,19 +125,18 @@ class _Check:
             self._faults.append(text)
 
 
-def _pairs(
-    expected: Iterable[Listing], actual: Iterable[Listing]
-) -> Iterator[tuple[Listing | None, Listing | None]]:
-    """Yield the expected and the actual listing of each directory; both come in tree order."""
-    sides = ((False, each) for each in expected), ((True, each) for each in actual)
-    merged = merge(*sides, key=lambda each: path_order(each[1].path))
-    for _, group in groupby(merged, key=lambda each: each[1].path):
-        pair = dict(group)
-        yield pair.get(False), pair.get(True)
-
-
-def _entries(listing: Listing | None) -> dict[RelPath, Entry]:
-    """Return the entries by path, without digests."""
-    if listing is None:
-        return {}
-    return {entry.path: entry for entry in decode_listing(listing._replace(digests=b""))}
+def _faults(
+    records: bytes, text: bytes, expected: Iterator[RelPath]
+) -> Iterator[tuple[bytes, str]]:
+    """Yield the path and the fault of each finding of the engine."""
+    for record, path in decode_records(records, text):
+        if record.kind == MATCH:
+            yield next(expected), f"has another {', '.join(sorted(record.names))}"
+        elif record.kind == MISSING:
+            yield from ((next(expected), "missing") for _ in range(record.missing))
+        elif record.kind in (EXTRANEOUS, EXTRANEOUS_DIRECTORY):
+            yield path, "not in the commit"
+        elif record.errno == MOUNT_POINT:
+            yield path, "a file system is mounted there"
+        else:
+            yield path, os.strerror(record.errno)

@@ -12,7 +12,7 @@ from blake3 import blake3
 from huai_server.commit.result import CommitResult
 from huai_server.state.errors import StorageError
 from tests.support.committing import Upstream
-from tests.support.scanners import OPENAT2, without_call
+from tests.support.old_kernels import OPENAT2, without_call
 from tests.support.tampering import INDEXED, indexed_upstream, when_read
 
 CHANGED = "changed while it was read"

@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_schema.paths import RelPath
+from huai_server.commit.remarks import RESERVED, TEMPORARY
 from huai_server.scan import exclude
-from huai_server.scan.types import RESERVED, TEMPORARY, Problem, ScanOptions
-from tests.support.scanners import directories, leaves, scan_native
+from huai_server.scan.types import ScanOptions
+from tests.support.scanned import scan
 from tests.support.unprivileged import as_nobody
 
 
 def listed(root: Path, *patterns: bytes) -> set[bytes]:
-    items = scan_native(root, ScanOptions(exclude=patterns))
-    return {*leaves(items), *directories(items)} - {b""}
+    return {bytes(path) for path in scan(root, ScanOptions(exclude=patterns)).entries if path}
 
 
 def touch(root: Path, *paths: str) -> None:
@@ -24,9 +23,8 @@ def touch(root: Path, *paths: str) -> None:
         (root / path).touch()
 
 
-def left_out(root: Path, *patterns: bytes) -> dict[bytes, str]:
-    items = directories(scan_native(root, ScanOptions(exclude=patterns)))
-    return {left.path: left.reason for each in items.values() for left in each.left_out}
+def left_out(root: Path, *patterns: bytes) -> dict[str, int]:
+    return scan(root, ScanOptions(exclude=patterns)).remarks
 
 
 @pytest.mark.parametrize("name", [".~tmp~", ".~TMP~", ".~Tmp~"])
@@ -37,8 +35,7 @@ def test_the_name_of_staging_is_reserved_at_every_level(tmp_path: Path, name: st
     (tmp_path / "link" / name).symlink_to("/")
     os.mkfifo(tmp_path / "d" / "fifo")
     assert listed(tmp_path) == {b"d", b"file", b"link", b"x.~tmp~"}
-    paths = [f"{folder}{name}".encode() for folder in ("", "d/", "file/", "link/")]
-    assert left_out(tmp_path) == dict.fromkeys(paths, RESERVED)
+    assert left_out(tmp_path) == {RESERVED: 4}
     assert left_out(tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
 
 
@@ -48,11 +45,9 @@ def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(short_path: Path
     touch(short_path, "d/.~tmp~", "e/.~tmp~/f")
     for folder in ("d", "e"):
         (short_path / folder).chmod(0o444)
-    scan_native(short_path, ScanOptions())  # loads what the child may not load
-    items = directories(as_nobody(lambda: scan_native(short_path, ScanOptions())))
-    for place in (b"d", b"e"):
-        path = RelPath(place + b"/.~tmp~")
-        assert (items[place].problems, items[place].left_out) == ((), (Problem(path, RESERVED),))
+    scan(short_path)  # loads what the child may not load
+    scanned = as_nobody(lambda: scan(short_path))
+    assert (scanned.problems, scanned.remarks) == ({}, {RESERVED: 2})
 
 
 TEMPORARY_NAMES = [
@@ -74,7 +69,7 @@ def with_modes(root: Path, names: list[str], *modes: int) -> set[bytes]:
 def test_what_rsync_has_not_finished_is_left_out_and_told(tmp_path: Path) -> None:
     paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o600, 0o700, 0o200, 0o400)
     assert listed(tmp_path) == {b"600", b"700", b"200", b"400"}
-    assert left_out(tmp_path) == dict.fromkeys(paths, TEMPORARY)
+    assert left_out(tmp_path) == {TEMPORARY: len(paths)}
 
 
 def test_a_name_alone_makes_no_temporary_file(tmp_path: Path) -> None:
@@ -87,5 +82,5 @@ def test_a_name_alone_makes_no_temporary_file(tmp_path: Path) -> None:
 def test_a_pattern_that_matches_nothing_is_refused(tmp_path: Path) -> None:
     for pattern in (b"/", b"", b"a\0b"):
         with pytest.raises(exclude.BadPatternError) as caught:
-            scan_native(tmp_path, ScanOptions(exclude=(pattern,)))
+            scan(tmp_path, ScanOptions(exclude=(pattern,)))
         assert caught.value.exit_code == ExitCode.CONFIG

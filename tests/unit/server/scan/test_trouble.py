@@ -11,22 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from huai_native._native import Scan
+from huai_native._native import TreeReader
 from huai_schema.limits import PATH_BYTES
-from huai_schema.paths import RelPath
 from huai_server.scan.types import KEEPS_CHANGING, ScanError, ScanOptions
-from tests.support.processes import until
-from tests.support.scanned import Unreadable, scan
-from tests.support.scanners import (
-    OPENAT2,
-    directories,
-    leaves,
-    scan_native,
-    scan_python,
-    unreadable,
-    without_call,
-)
-from tests.support.unprivileged import as_nobody, in_child
+from tests.support import scan_oracle
+from tests.support.old_kernels import OPENAT2, without_call
+from tests.support.scanned import scan
+from tests.support.unprivileged import as_nobody
 
 DENIED = "Permission denied"
 
@@ -38,28 +29,24 @@ def open_path(short_path: Path) -> Path:
     return short_path
 
 
-def test_unreadable_directories_stand_in_their_place(open_path: Path) -> None:
+def test_unreadable_directories_are_problems(open_path: Path) -> None:
     for path in ("a", "b/below", "c"):
         (open_path / path).mkdir(parents=True)
     (open_path / "b").chmod(0)
-    scan_native(open_path, ScanOptions())  # loads what the child may not load
-    items = as_nobody(lambda: scan_native(open_path, ScanOptions()))
+    scan(open_path)  # loads what the child may not load
+    scanned = as_nobody(lambda: scan(open_path))
     (open_path / "b").chmod(0o755)
-    assert unreadable(items) == {b"b": DENIED}
-    assert items[2] == Unreadable(RelPath(b"b"), DENIED)
-    assert list(directories(items)) == [b"", b"a", b"c"]
+    assert scanned.problems == {b"b": DENIED}
+    assert scanned.directories == [b"", b"a", b"c"]
 
 
 def test_a_mount_point_is_an_empty_directory() -> None:
     assert Path("/dev/pts").is_mount(), "this test needs Linux with /dev/pts"
     options = ScanOptions(exclude=(b"/shm",))  # this machine's temporary files may be there
-    pts = directories(scan_native(Path("/dev"), options))[b"pts"]
-    assert (pts.listing.leaves, pts.skipped) == (b"", 0)
-    assert pts.listing.attributes
-    crossed = directories(scan_native(Path("/dev"), options._replace(one_file_system=False)))[
-        b"pts"
-    ]
-    assert crossed.skipped > 0
+    scanned = scan(Path("/dev"), options)
+    assert b"pts" in scanned.directories
+    assert not [path for path in scanned.entries if path.startswith(b"pts/")]
+    assert scan(Path("/dev"), options._replace(one_file_system=False)).skipped > scanned.skipped
 
 
 def make_deep(root: Path, lengths: list[int]) -> list[bytes]:
@@ -81,11 +68,11 @@ def make_deep(root: Path, lengths: list[int]) -> list[bytes]:
 
 def test_paths_beyond_the_limit_are_skipped(short_path: Path) -> None:
     paths = make_deep(short_path, [255] * 20)
-    items = directories(scan_native(short_path, ScanOptions()))
+    scanned = scan(short_path)
     fitting = [path for path in paths if len(path) <= PATH_BYTES]
     assert len(fitting) == 16 + 1
-    assert [path for path in items if not path.endswith(b"empty")] == fitting
-    assert [each.skipped for each in items.values() if each.skipped] == [3]
+    assert [path for path in scanned.directories if not path.endswith(b"empty")] == fitting
+    assert scanned.skipped == 3
 
 
 @contextmanager
@@ -116,14 +103,14 @@ def test_a_directory_that_keeps_changing_is_given_up(tmp_path: Path) -> None:
         (tmp_path / "busy/x").unlink()
 
     with meanwhile(change):
-        items = scan_native(tmp_path, ScanOptions())
+        scanned = scan(tmp_path)
         for _ in range(50):  # on a loaded machine a whole scan may pass without a change
-            if unreadable(items):
+            if scanned.problems:
                 break
-            assert list(directories(items)) == [b"", b"busy", b"calm"]
-            items = scan_native(tmp_path, ScanOptions())
-    assert unreadable(items) == {b"busy": KEEPS_CHANGING}
-    assert list(directories(items)) == [b"", b"calm"]
+            assert scanned.directories == [b"", b"busy", b"calm"]
+            scanned = scan(tmp_path)
+    assert scanned.problems == {b"busy": KEEPS_CHANGING}
+    assert scanned.directories == [b"", b"calm"]
 
 
 def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> None:
@@ -144,8 +131,8 @@ def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> No
         scans = 0
         for _ in range(200):
             with suppress(ScanError):  # on a slow machine the root changes in each look at it
-                items = scan_native(root, ScanOptions(threads=2))
-                assert not [path for path in leaves(items) if path.endswith(b"secret")]
+                scanned = scan(root)
+                assert not [path for path in scanned.entries if path.endswith(b"secret")]
                 scans += 1
         assert scans
 
@@ -153,58 +140,32 @@ def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> No
 def test_old_kernels_give_the_same(short_path: Path) -> None:
     make_deep(short_path, [1, 255, 3] * 3)
     (short_path / "link").symlink_to("d")
-    expected = scan_python(short_path, ScanOptions())
-    assert without_call(OPENAT2, lambda: scan_native(short_path, ScanOptions())) == expected
+    expected = scan_oracle.scan(short_path, ScanOptions())
+    assert without_call(OPENAT2, lambda: scan(short_path)) == expected
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
-def test_large_and_wide_directories(tmp_path: Path, threads: int) -> None:
+def test_large_and_wide_directories(tmp_path: Path) -> None:
     for number in range(2000):
         (tmp_path / f"wide/{number}/below").mkdir(parents=True)
     (tmp_path / "large").mkdir()
     for number in range(5000):
         (tmp_path / f"large/{number:0100d}").touch()
-    options = ScanOptions(threads=threads)
-    items = scan_native(tmp_path, options)
-    assert items == scan_python(tmp_path, options)
-    assert len(directories(items)[b"large"].listing.leaves) > 512 * 1024
-
-
-def test_a_scan_stopped_early_leaves_nothing_behind(tmp_path: Path) -> None:
-    for number in range(500):
-        (tmp_path / f"{number}/below").mkdir(parents=True)
-
-    def count(folder: str) -> int:
-        return len(list(Path(folder).iterdir()))
-
-    def stop_early() -> tuple[int, int]:
-        for _ in range(20):
-            items = scan(tmp_path, ScanOptions(threads=8))
-            next(items)
-            del items
-        until(lambda: count("/proc/self/task") == 1)  # the kernel lists one a little longer
-        return count("/proc/self/task"), count("/proc/self/fd")
-
-    def compare() -> tuple[int, int, int]:
-        scan_native(tmp_path, ScanOptions())
-        before = count("/proc/self/fd")
-        return *stop_early(), before
-
-    threads, descriptors, before = in_child(compare)
-    assert (threads, descriptors) == (1, before)
+    scanned = scan(tmp_path)
+    assert scanned == scan_oracle.scan(tmp_path, ScanOptions())
+    assert len(scanned.leaves) == 5000
 
 
 STARVED = """
 import os, resource, sys
 from pathlib import Path
-from huai_server.scan import native
-from huai_server.scan.types import ScanError, ScanOptions
-assert len(list(native.scan_directories(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
+from huai_server.scan.types import ScanError
+from tests.support.scanned import scan
+assert len(scan(Path("/dev/fd")).directories) == 1
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * os.sysconf("SC_PAGESIZE") + (6 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
-    list(native.scan_directories(Path(sys.argv[1]), ScanOptions(threads=1)))
+    scan(Path(sys.argv[1]))
 except ScanError as error:
     print(error.message)
 """
@@ -248,7 +209,7 @@ def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGUSR1, end)
     try:
         with pytest.raises(EndedError):
-            next(Scan(os.fsencode(tmp_path), ([], 2, True), (slow_name, slow_name)))
+            read_with(tmp_path, slow_name)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert results[0]
@@ -258,6 +219,16 @@ def test_an_error_of_a_look_up_is_handed_on(tmp_path: Path) -> None:
     def refuse(_: int) -> bytes:
         raise LookupError("no answer")
 
-    items = Scan(os.fsencode(tmp_path), ([], 1, True), (refuse, refuse))
     with pytest.raises(LookupError, match="no answer"):
-        next(items)
+        read_with(tmp_path, refuse)
+
+
+def read_with(root: Path, look_up: Callable[[int], bytes]) -> None:
+    """Read a tree whose owners `look_up` names."""
+
+    def explain(stage: str, cause: object) -> Exception:
+        return AssertionError(stage, cause)
+
+    owners = (look_up, look_up)
+    reader = TreeReader(os.fsencode(root), ([], 2, True, False, None), owners, None, explain)
+    reader.read_whole(None, (set(), False, True), lambda _: None, None, (b"", [], None))

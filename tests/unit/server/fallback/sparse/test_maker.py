@@ -13,7 +13,7 @@ from huai_schema.paths import RelPath
 from huai_server.fallback.owners import OwnerIds
 from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.fallback.sparse.maker import Maker, delete_tree
-from tests.support.scanners import OPENAT2, without_call
+from tests.support.old_kernels import OPENAT2, without_call
 from tests.support.schema.lines import encode_leaf
 from tests.support.schema.trees import directory, file, snapshot, tree_of
 from tests.support.unprivileged import as_nobody
