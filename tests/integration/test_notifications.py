@@ -22,8 +22,8 @@ from huai_client.state.paths import module_places
 from huai_program.locking import locked
 from huai_program.notify.mail import compose
 from huai_program.notify.notification import Failure, Notification, Subject
+from huai_program.notify.notifier import Streak, load
 from huai_program.notify.settings import Mail
-from huai_program.notify.streak import Streak, load
 from huai_server.config import load as server_config
 from huai_server.signing.expiry import ExpiryWatch
 from tests.support.certificate import make_certificate
