@@ -18,7 +18,7 @@ from huai_server.config import load as config
 from huai_server.config import tables as config_tables
 from huai_server.config.tables import WebHook
 from huai_server.http.resolver import UnreachableError
-from huai_server.http.webhooks.delivery import deliver, origin_of
+from huai_server.http.webhooks.keeper import deliver, origin_of
 from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, Upstream
 from tests.support.hook_receiver import Receiver, receiver, status
