@@ -7,7 +7,7 @@ import pytest
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from huai_server.export.metalink import NoMetalinkError, metalink
+from huai_server.http.metalinks import NoMetalinkError, metalink
 
 WHERE = Descriptor("m", ("rsync://o.example/m",))
 
