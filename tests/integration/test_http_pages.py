@@ -177,6 +177,19 @@ def test_an_unknown_address_is_a_page_for_people(client: httpx.Client) -> None:
         assert client.get(path).json().keys() == {"error", "hint"}
 
 
+def test_a_bug_is_a_page_for_people(repository: Repository, client: httpx.Client) -> None:
+    (repository.path.parent / "bug").touch()
+    for path in ("/", "/modules/m/tree/latest", "/api/v1/modules"):
+        answer = client.get(path, headers={"Accept": "text/html", "Accept-Language": "zh"})
+        assert answer.status_code == 500
+        error = parse(answer.text)
+        assert error.one("h1").text == "服务器内部错误"
+        assert str(repository.path.parent) not in answer.text
+        assert urljoin(path, error.one("main").all("a")[0]["href"]) == "/"
+    values = {"error": "internal error", "hint": "see the server's log"}
+    assert client.get("/api/v1/modules").json() == values
+
+
 def test_names_are_only_text(repository: Repository, client: httpx.Client) -> None:
     name = "<b onclick='x'>&\""
     repository.path.rename(repository.path.parent / f"{name}.git")

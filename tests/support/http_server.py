@@ -23,7 +23,12 @@ class Folder:
         self._path = path
 
     def served(self) -> Served:
-        """Every repository in the folder, as if a daemon had its locks next to them."""
+        """Every repository in the folder, as if a daemon had its locks next to them.
+
+        A file `bug` there is an error that no code expects.
+        """
+        if (self._path / "bug").exists():
+            raise RuntimeError(self._path)
         modules = {path.name.removesuffix(".git"): path for path in self._path.glob("*.git")}
         return Served(
             modules=modules,

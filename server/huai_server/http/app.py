@@ -191,6 +191,8 @@ async def _answer_framework(request: Request, error: Exception) -> Response:
     return _answer_error(request, refusal)
 
 
-async def _answer_unexpected(_: Request, __: Exception) -> JSONResponse:
-    """Answer any other exception, which is a bug; the framework logs the traceback."""
-    return as_json(HttpError(500, "internal error", hint="see the server's log"))
+async def _answer_unexpected(request: Request, _: Exception) -> Response:
+    """Answer any other exception, a bug, whose traceback uvicorn logs as it ends the connection."""
+    headers = {"Connection": "close"}
+    error = HttpError(500, "internal error", hint="see the server's log", headers=headers)
+    return _answer_error(request, error)
