@@ -38,11 +38,12 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     folder = tmp_path_factory.mktemp("browser")
     for name in ("server", "tree"):
         (folder / name).mkdir()
-    module = Module(path=str(folder / "tree"))
+    module = Module(path=str(folder / "tree"), serve_content=True)
     server_config.add_module(folder / "server", "m", module)
     upstream = Upstream("m", folder / "tree", folder / "server")
     upstream.many(b"pool/large", 210)
     upstream.put(b"<script>alert(1)<")
+    upstream.put(b"README", b"Long lines do not widen the page. " * 9)
     upstream.at(b"link").symlink_to("away")
     upstream.commit()
     upstream.put(b"more", b"12345")

@@ -87,6 +87,41 @@ def test_a_file_has_a_page_with_all_its_attributes(client: httpx.Client, up: Ups
     assert names(get(client, f"{tree}/")) == ["first", "second", "to → ../away"]
 
 
+def test_a_directory_shows_its_readme(client: httpx.Client, place: Site) -> None:
+    up = place.upstream(serve_content=True)
+    texts = {
+        b"a/README": b"<script>alert(1)\n\n" + "中文".encode(),
+        b"b/README.md": b"x" * 20_000,
+        b"b/README.rst": b"other",
+        b"c/README": b"broken \xff",
+        b"d/README": b"\x1b[31mred",
+        b"e/README": b"x" * 70_000,
+        b"f/README.txt": b"changed",
+        b"h/README": b"former",
+    }
+    for path, content in texts.items():
+        up.put(path, content)
+    up.at(b"g").mkdir()
+    up.at(b"g/README").symlink_to("../a/README")
+    up.commit()
+    up.put(b"h/README", b"present")
+    up.commit()
+    up.put(b"f/README.txt", b"another one")
+    tree = f"/modules/{up.name}/tree/1"
+    shown = {name: get(client, f"{tree}/{name}").all("pre") for name in "abcdefgh"}
+    assert {name: len(each) for name, each in shown.items() if each} == {"a": 1, "b": 1}
+    assert shown["a"][0].text == "<script>alert(1) 中文"
+    assert shown["b"][0].text == "x" * 8000 + " …"
+    (text,) = get(client, f"/modules/{up.name}/tree/2/h").all("pre")
+    assert text.text == "present"
+    (link,) = [each for each in get(client, f"{tree}/a").all("a") if each.text == "README"][1:]
+    assert follow(client, f"{tree}/a", link)[1].one("h1").text == "README"
+    private = place.upstream()
+    private.put(b"README", b"not served")
+    private.commit()
+    assert get(client, f"/modules/{private.name}/tree/1").all("pre") == []
+
+
 def test_a_large_directory_is_paged(client: httpx.Client, up: Upstream) -> None:
     files = [f"{number:03}" for number in range(250)]
     for name in files:

@@ -95,7 +95,7 @@ class Application:
         recent = BranchCache(registry, read_recent)
         days = BranchCache(registry, read_days)
         now = Now(registry, heads, facts, self._traffic, known_mirrors, recent, days)
-        browser = Browser()
+        browser = Browser(self.content.read_small)
         self.api.include_router(tree_api.router(access, browser))
         self.api.include_router(pages.router(access, browser, now, self.api.openapi))
         sources = metrics.Sources(self._traffic, self.git, self.connections)

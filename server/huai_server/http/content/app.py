@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.datastructures import Headers
 
 from huai_native._native import BundleReader
+from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import BUNDLE_PATHS, BUNDLE_REQUEST_BYTES
@@ -88,6 +89,8 @@ PREFIX = "/content/"
 
 _THREADS = 16
 """More threads would not make a disk faster."""
+_PAGE_SECONDS = 1.0
+"""The longest that a page waits for a disk."""
 _log = logging.getLogger(__name__)
 
 
@@ -117,6 +120,27 @@ class ContentApp:
             _log.warning("%s", error.message)
         except asyncio.CancelledError:
             _log.warning("a response was cut off: the grace period at shutdown is over")
+
+    async def read_small(self, name: str, file: File, client: str) -> bytes | None:
+        """Return the content of a file of a commit for a page; empty for a large one.
+
+        None if it has changed, is not served, or the disk is slow.
+        """
+
+        async def read() -> bytes | None:
+            try:
+                async with (
+                    self._limiter.slot(client),
+                    self._opened(self._files_of(name), file.path) as opened,
+                ):
+                    is_same = (opened.size, opened.mtime) == (file.size, file.mtime)
+                    return opened.beginning if is_same else None
+            except HttpError:
+                return None
+
+        task = asyncio.ensure_future(read())
+        await asyncio.wait([task], timeout=_PAGE_SECONDS)
+        return task.result() if task.done() else None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send a file of the newest commit; or raise `HttpError`."""

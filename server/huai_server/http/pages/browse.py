@@ -5,7 +5,8 @@ wait their turn, and get status 503 if it does not come.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from huai_server.http.pages.reading import (
     ROWS,
     Opened,
     differences,
+    find_readme,
     kind_of,
     open_both,
     open_commit,
@@ -38,13 +40,18 @@ if TYPE_CHECKING:
 _READERS, _LINE, _WAIT_SECONDS = 2, 32, 20.0
 SEARCHED_BYTES = 200
 """The most bytes of a text to search for."""
+_README_LENGTH = 8000
+"""The most characters of a README on a page."""
+_BINARY = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _T = TypeVar("_T")
 
 
 class Browser:
     """The pages about the commits of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_small: Callable[[str, File, str], Awaitable[bytes | None]]) -> None:
+        """`read_small` is that of `ContentApp`."""
+        self._read_small = read_small
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(
@@ -62,6 +69,9 @@ class Browser:
             return values | _directory_or_file(repository, opened, location, view)
 
         values = await self.read(page.client, read)
+        if isinstance(file := values.get("readme"), File):
+            content = await self._read_small(location.name, file, page.client)
+            values["readme_text"] = _as_text(content or b"")
         template = "search.html" if needle else "entry.html" if "entry" in values else "tree.html"
         above = [each for each in ancestors(location.path)[::-1] if each]
         common = {"name": location.name, "path": location.path, "above": above}
@@ -127,10 +137,21 @@ def _directory_or_file(
     path = location.path
     place = read_place(opened, path, view.start)
     if place.total is not None:
-        return {"directory": place, "start": view.start, "rows": ROWS}
+        readme = None if view.start else find_readme(opened, path)
+        return {"directory": place, "start": view.start, "rows": ROWS, "readme": readme}
     urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
     past = None if view.past is None else versions(repository, path, view.past)
     return {"entry": place.entries[0], "urls": urls, "versions": past}
+
+
+def _as_text(content: bytes) -> str:
+    """Return the beginning of a plain text in UTF-8; empty for other content."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return ""
+    end = "\n…" if len(text) > _README_LENGTH else ""
+    return "" if _BINARY.search(text) else text[:_README_LENGTH] + end
 
 
 def _row(difference: Difference) -> dict[str, object]:

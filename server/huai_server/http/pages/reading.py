@@ -34,6 +34,7 @@ _FURTHEST = 100_000
 """Differences that may be skipped for a later page; beyond them, use git."""
 _FEWEST_DIGITS = 6
 _WILDCARDS = re.compile(rb"[*?]+")
+_READMES = (b"README", b"README.txt", b"README.md")
 KINDS = ("all", "added", "removed", "changed", "moved")
 """The kinds of differences that a page can be limited to."""
 LATEST = "latest"
@@ -153,6 +154,12 @@ def read_place(opened: Opened, path: RelPath, start: int) -> Place:
     leaves = [*islice(leaves_from(own, first), ROWS - len(read_directories))]
     later = start + ROWS if start + ROWS < total else None
     return Place([*filter(None, read_directories), *leaves], later, total)
+
+
+def find_readme(opened: Opened, path: RelPath) -> File | None:
+    """Return the file that describes a directory, if there is one."""
+    leaves = (opened.snapshot.leaf(join(path, name)) for name in _READMES)
+    return next((leaf for leaf in leaves if isinstance(leaf, File)), None)
 
 
 def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
