@@ -1,5 +1,6 @@
 """The pages of a running server: their text, their language, and what they never do."""
 
+import time
 from urllib.parse import urljoin
 from xml.etree import ElementTree as ET
 
@@ -134,6 +135,22 @@ def test_the_page_of_a_module_lists_its_commits(
     serials = [int(row[0]) for row in rows(first) + rows(second)]
     assert serials == list(range(105, 0, -1))
     assert [link for link in second.all("a") if link.attributes.get("rel") == "next"] == []
+
+
+def test_the_calendar_of_a_year_leads_to_the_commits_of_a_day(
+    repository: Repository, client: httpx.Client
+) -> None:
+    for age in (400, 9, 9, 1):
+        repository.commit(b"", at=int(time.time()) - age * 86400)
+    address = "/modules/m?period=year&lang=en"
+    chart = next(each for each in get(client, address).all("svg") if each.all("a"))
+    assert [each.one("title").text[10:] for each in chart.all("a")] == [
+        ": commits: 2",
+        ": commits: 1",
+    ]
+    before = urljoin(address, chart.all("a")[0]["href"])
+    assert [row[0] for row in rows(get(client, before))] == ["4", "3", "2", "1"]
+    assert "calendar" not in client.get("/modules/m").text
 
 
 def test_a_commit_that_is_late_is_overdue(repository: Repository, client: httpx.Client) -> None:

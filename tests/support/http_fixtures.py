@@ -57,13 +57,13 @@ class Repository:
         git("init", "--quiet", "--bare", "--initial-branch=main", path)
         return cls(path)
 
-    def commit(self, *contents: bytes) -> str:
-        """Add one file for each content on top; the id of the new commit."""
+    def commit(self, *contents: bytes, at: int = 1_700_000_000) -> str:
+        """Add one file for each content on top, at a time in seconds; the id of the new commit."""
         self.serial += 1
         totals = Totals(files=self.serial, directories=1, symlinks=0, bytes=5)
         info = CommitInfo("m", self.serial, totals, Counts(added=1), skipped=3)
         message = info.encode().encode()
-        stamp = f"huai <huai@example.org> {1_700_000_000 + self.serial} +0000"
+        stamp = f"huai <huai@example.org> {at + self.serial} +0000"
         parts = [
             f"commit refs/heads/main\ncommitter {stamp}\ndata {len(message)}\n".encode(),
             message,

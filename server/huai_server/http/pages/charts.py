@@ -13,6 +13,7 @@ from huai_server.http.pages.history import DAY_SECONDS, Tally
 
 WIDTH, HEIGHT, LEFT = 720, 150, 64
 STROKES_WIDTH, STROKES_HEIGHT = 84, 24
+CALENDAR_WEEKS, CELL = 53, 13
 _TOP = 8
 _GAP = 0.25
 """The share of a period's width that stays free between two bars."""
@@ -175,6 +176,45 @@ def labels(row: Sequence[Slot], period: Period) -> list[tuple[float, str]]:
         for place, slot in enumerate(row)
         if place % max(1, stride) == 0
     ]
+
+
+class CalendarDay(NamedTuple):
+    """A day with commits."""
+
+    slot: Slot
+    x: int
+    y: int
+    level: int
+    """From 1 to 4, for the most commits of a day."""
+
+
+class Calendar(NamedTuple):
+    """A year of days, a column for each week, Monday first."""
+
+    days: Sequence[CalendarDay]
+    months: Sequence[tuple[float, str]]
+    """The x of the first week of each month, and its name."""
+
+
+def calendar(tallies: Mapping[int, Tally], now: int) -> Calendar:
+    """Return the calendar of the year that ends at `now`; `tallies` are by day since the epoch."""
+    today = now // DAY_SECONDS
+    # The epoch was a Thursday.
+    first = today - (today + 3) % 7 - 7 * (CALENDAR_WEEKS - 1)
+    known_days = [day for day in sorted(tallies) if first <= day <= today]
+    most = max((tallies[day].commits for day in known_days), default=0)
+    days = []
+    for day in known_days:
+        week, weekday = divmod(day - first, 7)
+        level = -(-4 * tallies[day].commits // most)
+        slot = Slot(day * DAY_SECONDS, tallies[day])
+        days.append(CalendarDay(slot, week * CELL, weekday * CELL, level))
+    dates = (
+        (day - first, datetime.fromtimestamp(day * DAY_SECONDS, UTC))
+        for day in range(first, today + 1)
+    )
+    months = [(day // 7 * CELL + CELL / 2, f"{date:%m}") for day, date in dates if date.day == 1]
+    return Calendar(days, months)
 
 
 class LagDay(NamedTuple):

@@ -28,6 +28,9 @@ class Tally(NamedTuple):
     bytes: int = 0
     """The size of the module at the end of the period."""
     entries: int = 0
+    commits: int = 0
+    serial: int = 0
+    """The serial of the last commit."""
 
     def plus(self, later: "Tally") -> "Tally":
         """Return the sum with a later period."""
@@ -35,16 +38,18 @@ class Tally(NamedTuple):
             added=self.added + later.added,
             removed=self.removed + later.removed,
             changed=self.changed + later.changed,
+            commits=self.commits + later.commits,
         )
 
 
 def tally(head: Head) -> Tally:
     """Return the changes of one commit; none for the first, which adds all that there is."""
-    counts, totals = head.info.counts, head.info.totals
-    if head.info.serial == 1:
+    counts, totals, serial = head.info.counts, head.info.totals, head.info.serial
+    if serial == 1:
         counts = Counts()
     changed = counts.changed + counts.moved
-    return Tally(counts.added, counts.removed, changed, totals.bytes, totals.entries)
+    sizes = totals.bytes, totals.entries
+    return Tally(counts.added, counts.removed, changed, *sizes, commits=1, serial=serial)
 
 
 def tally_periods(commits: Iterable[Head], seconds: int) -> dict[int, Tally]:

@@ -178,12 +178,14 @@ async def _charts(
     """Return the charts of a period as the template needs them."""
     period = charts.PERIODS[name]
     if period.seconds < DAY_SECONDS:
-        tallies, unit = tally_periods(commits, period.seconds), period.seconds
+        tallies: Mapping[int, Tally] = tally_periods(commits, period.seconds)
+        unit = period.seconds
     else:
         days = await now.days.get(repository)
-        tallies, unit = {**days.tallies} if days else {}, DAY_SECONDS
+        tallies, unit = days.tallies if days else {}, DAY_SECONDS
     slots = charts.slots(tallies, period, page.now, unit)
     return {
+        "calendar": charts.calendar(tallies, page.now) if name == "year" else None,
         "churn": charts.churn(slots),
         "size": charts.line(slots, lambda tally: tally.bytes),
         "count": charts.line(slots, lambda tally: tally.entries),

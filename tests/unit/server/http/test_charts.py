@@ -52,6 +52,20 @@ def test_nothing_leaves_the_picture(numbers: list[tuple[int, int, int, int]]) ->
         assert 0 <= y <= charts.HEIGHT
 
 
+def test_a_calendar_has_a_column_for_each_week() -> None:
+    """Day 100 is a Saturday."""
+    tallies = {
+        day: Tally(commits=number) for day, number in [(-999, 9), (95, 1), (96, 2), (100, 4)]
+    }
+    found = charts.calendar(tallies, NOW)
+    column = (charts.CALENDAR_WEEKS - 1) * charts.CELL
+    assert [(each.x, each.y // charts.CELL, each.level) for each in found.days] == [
+        *((column, 0, 1), (column, 1, 2), (column, 5, 4)),
+    ]
+    assert [text for _, text in found.months] == [f"{1 + (4 + n) % 12:02}" for n in range(12)]
+    assert charts.calendar({}, NOW).days == []
+
+
 def test_the_colour_of_a_lag() -> None:
     assert [charts.lag_level(lag, 100) for lag in (0, 10, 11, 50, 51, 100, 101)] == [
         *(0, 0, 1, 1, 2, 2, 3),
