@@ -10,6 +10,7 @@ from huai_client.config import load as client_config
 from huai_client.config.hooks import Hooks
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
+from huai_server.state.tokens import new_token
 from tests.support.browsers import browsing
 from tests.support.upstream import Downstream, Upstream, serving
 
@@ -56,6 +57,17 @@ def served(mirror: Upstream) -> Iterator[str]:
     """Serve the module; return its URL."""
     with serving(mirror.root) as (_, url):
         yield url
+
+
+@pytest.fixture
+def operator(browser: Chrome, mirror: Upstream) -> Iterator[None]:
+    """Send the token of an operator with each request."""
+    _, token = new_token(mirror.root, ["m"], ["operator"])
+    headers = {"Authorization": f"Bearer {token}"}
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": headers})
+    yield
+    browser.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {}})
 
 
 @pytest.fixture

@@ -108,10 +108,10 @@ def test_a_directory_shows_its_readme(client: httpx.Client, place: Site) -> None
     up.commit()
     up.put(b"f/README.txt", b"another one")
     tree = f"/modules/{up.name}/tree/1"
-    shown = {name: get(client, f"{tree}/{name}").all("pre") for name in "abcdefgh"}
-    assert {name: len(each) for name, each in shown.items() if each} == {"a": 1, "b": 1}
-    assert shown["a"][0].text == "<script>alert(1) 中文"
-    assert shown["b"][0].text == "x" * 8000 + " …"
+    previews = {name: get(client, f"{tree}/{name}").all("pre") for name in "abcdefgh"}
+    assert {name: len(each) for name, each in previews.items() if each} == {"a": 1, "b": 1}
+    assert previews["a"][0].text == "<script>alert(1) 中文"
+    assert previews["b"][0].text == "x" * 8000 + " …"
     (text,) = get(client, f"/modules/{up.name}/tree/2/h").all("pre")
     assert text.text == "present"
     (link,) = [each for each in get(client, f"{tree}/a").all("a") if each.text == "README"][1:]

@@ -11,6 +11,8 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 
+from huai_program.notify.notifier import Streak, save
+from huai_server.state.paths import module_places
 from tests.integration.test_events import subscribed
 from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
@@ -134,6 +136,27 @@ def test_a_browser_asks_for_a_login_only_where_its_user_wants_one(
     back = httpx.get(login_url, headers=BROWSER | basic(token))
     assert back.status_code == 303
     assert urljoin(login_url, back.headers["location"]) == address
+
+
+def test_only_an_operator_sees_the_operators_page(server: Serving, root: Path, token: str) -> None:
+    address = f"{server.url}/operator"
+    for headers in ({}, bearer(token), bearer(make(root, HIDDEN, "--scope", "metrics")[0])):
+        answer = httpx.get(address, headers=BROWSER | headers)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Basic ")
+        assert parse(answer.text).one("h1").text == "this page needs a token of an operator"
+    notified = module_places(root, HIDDEN).notified("commit")
+    save(notified, Streak(4, 1_700_000_000, running=True))
+    half, _ = make(root, "open", "--scope", "operator")
+    full, name = make(root, HIDDEN, "--scope", "operator", "--expires", "90d", "--comment", "<me>")
+    text = parse(httpx.get(address, headers=basic(full)).text).one("main").text
+    notified.unlink()
+    for word in (HIDDEN, "open", name, "<me>", "commit 3 times since 2023-11-14", "1 (", "Free"):
+        assert word in text
+    text = httpx.get(address, headers=bearer(half)).text
+    assert "open" in text
+    assert HIDDEN not in text
+    assert name not in text
 
 
 def test_a_login_leads_to_no_other_server(server: Serving, token: str) -> None:

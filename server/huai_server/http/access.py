@@ -55,6 +55,11 @@ class Credentials:
         self._token = token
         self._names = names
 
+    def has(self, registry: Registry, scope: Scope) -> bool:
+        """True if the token is valid now, for a scope."""
+        grant = registry.grant(self._token) if self._token else None
+        return grant is not None and scope in grant.scopes
+
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
         """Return the private modules that these credentials open now for a scope."""
         grant, served = registry.grant(self._token) if self._token else None, registry.served()
@@ -154,6 +159,16 @@ class Access:
             silent = prefers_html(scope["headers"])
             return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+
+    def check_operator(self, scope: Mapping[str, Any]) -> None:
+        """Raise an `HttpError` that makes a browser ask, unless the token is an operator's."""
+        if not credentials_of(scope).has(self._registry, "operator"):
+            raise HttpError(
+                401,
+                "this page needs a token of an operator",
+                hint="huai-server token new NAME --scope operator makes one",
+                headers=_CHALLENGE,
+            )
 
     def check_login(self, scope: Mapping[str, Any]) -> None:
         """Raise an `HttpError` that makes a browser ask for a token, unless one was sent."""

@@ -26,9 +26,9 @@ from huai_program.configuration import ConfigError, rewrite
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.state.file_stamp import file_stamp
 
-Scope = Literal["read", "metrics"]
+Scope = Literal["read", "metrics", "operator"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""`read` gives access to all of a module, `metrics` only to its metrics."""
+"""`read` gives access to all of a module, `metrics` only to its metrics, `operator` to a page."""
 
 _FILE = "tokens.json"
 _TOKEN = re.compile(r"huai_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")

@@ -42,7 +42,8 @@ def list_tokens(root: Path, names: tuple[str, ...], console: Console) -> None:
     multiple=True,
     default=("read",),
     show_default=True,
-    help="What it opens: all of the modules, or their part of /metrics. May be given twice.",
+    help="What it opens: all of the modules, or their part of /metrics or /operator. May be given "
+    "twice.",
 )
 @click.option(
     "--expires",

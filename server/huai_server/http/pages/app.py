@@ -12,6 +12,7 @@ from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Browser, Location, View
 from huai_server.http.pages.mirrors import MirrorView, mirrors_page
+from huai_server.http.pages.operator import operator_page
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import Choice, Now, front_page, module_page, module_row
 
@@ -70,6 +71,12 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
         """All mirrors."""
         view = MirrorView(parse_number(start), parse_number(column), module)
         return await mirrors_page(Page(request), access.modules(request.scope), view, now)
+
+    @routes.get("/operator")
+    async def operator(request: Request) -> Response:
+        """Connections, disk use, failures and what expires, for who runs the server."""
+        access.check_operator(request.scope)
+        return await operator_page(Page(request), access.modules(request.scope, "operator"), now)
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "", period: str = "") -> Response:

@@ -95,8 +95,6 @@ class Page:
         """Addresses are relative, so that a proxy may serve the pages below any folder."""
         self.module: str | None = getattr(request.state, "module", None)
         """The module of the page, once the reader is known to be allowed to see it."""
-        self.follows = "huai-follows" in request.headers
-        """True if a page that receives events itself sent the request (`page.js`)."""
         self.client = client
         """The client's address for limits; empty if unknown."""
         self.now = int(clock())

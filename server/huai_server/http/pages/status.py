@@ -17,7 +17,7 @@ from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.branch_cache import BranchCache
-from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.metrics.collector import Sources
 from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages import charts
@@ -52,8 +52,6 @@ class ModuleRow(NamedTuple):
     """Files that the last scrub found damaged."""
     undigested: int = 0
     """Files without a digest yet."""
-    fallback_clients: int = 0
-    """Connected clients of plain rsync."""
 
     @property
     def word(self) -> str:
@@ -67,7 +65,7 @@ class Now(NamedTuple):
     registry: Registry
     heads: Heads
     facts: ModuleFacts
-    traffic: Traffic
+    sources: Sources
     known_mirrors: KnownMirrors
     recent: BranchCache[tuple[Head, ...]]
     days: BranchCache[Days]
@@ -119,10 +117,6 @@ async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, no
         "entries": sum(each.entries for each in totals),
         "bytes": sum(each.bytes for each in totals),
         "mirrors": bool(now.registry.served().mirrors.allowed),
-        # The reader of this page does not count.
-        "subscribers": max(0, now.traffic.running["events"] - page.follows),
-        "fetches": now.traffic.running["git"] + now.traffic.running["content"],
-        "fallback_clients": sum(row.fallback_clients for row in rows),
     }
     return page.render("front.html", values)
 
@@ -212,7 +206,6 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
         due,
         damaged=damaged,
         undigested=undigested or 0,
-        fallback_clients=now.facts.fallback_clients(name) or 0,
     )
 
 

@@ -57,12 +57,12 @@ def test_a_calendar_has_a_column_for_each_week() -> None:
     tallies = {
         day: Tally(commits=number) for day, number in [(-999, 9), (95, 1), (96, 2), (100, 4)]
     }
-    found = charts.calendar(tallies, NOW)
+    year = charts.calendar(tallies, NOW)
     column = (charts.CALENDAR_WEEKS - 1) * charts.CELL
-    assert [(each.x, each.y // charts.CELL, each.level) for each in found.days] == [
+    assert [(each.x, each.y // charts.CELL, each.level) for each in year.days] == [
         *((column, 0, 1), (column, 1, 2), (column, 5, 4)),
     ]
-    assert [text for _, text in found.months] == [f"{1 + (4 + n) % 12:02}" for n in range(12)]
+    assert [text for _, text in year.months] == [f"{1 + (4 + n) % 12:02}" for n in range(12)]
     assert charts.calendar({}, NOW).days == []
 
 

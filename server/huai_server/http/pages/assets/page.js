@@ -53,16 +53,11 @@ document.addEventListener("keydown", (event) => {
     }
   };
 
-  const asked = () => ({
-    ...(etag && { "If-None-Match": etag }),
-    ...(events?.readyState === EventSource.OPEN && { "Huai-Follows": "events" }),
-  });
-
   const look = async () => {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const answer = await fetch(location.href, { headers: asked(), cache: "no-store" });
+      const answer = await fetch(location.href, { headers: etag ? { "If-None-Match": etag } : {}, cache: "no-store" });
       if (answer.ok) { etag = answer.headers.get("ETag"); take(await answer.text()); }
       tell(answer.ok || answer.status === 304 ? "fresh" : "lost");
     } catch { tell("lost"); }

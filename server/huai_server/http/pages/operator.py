@@ -1,0 +1,92 @@
+"""The operator's page: connections, disk use, failures, and what expires.
+
+Reads folders in a thread.  It shows what the server and its state root record anyway.
+"""
+
+import asyncio
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fastapi import Response
+
+from huai_program.notify.notifier import Streak, load
+from huai_schema.errors import HuaiError
+from huai_server.http.pages.rendering import Page
+from huai_server.http.pages.status import ModuleRow, Now, module_row
+from huai_server.state.paths import ModulePlaces
+from huai_server.state.tokens import Token, read_tokens
+from huai_server.store.disk_use import DiskUse, disk_use
+
+_WORKS = ("commit", "scrub", "publish")
+
+
+class Upkeep(NamedTuple):
+    """What the folder of a module records."""
+
+    use: DiskUse
+    failures: Mapping[str, Streak]
+    """The failed runs by command, until one succeeds; recorded if `[notify]` is configured."""
+
+
+class OperatorRow(NamedTuple):
+    """A module as the page shows it."""
+
+    module: ModuleRow
+    upkeep: Upkeep | None
+    """None if the server may not read the folder."""
+    clients: int | None
+    """Connected clients of plain rsync; None if unknown."""
+
+
+async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
+    """Return the page of an operator who may see these modules."""
+
+    def read() -> tuple[Mapping[str, Upkeep | None], Sequence[Token], int | None]:
+        """Return what folders record: by module, of tokens, and the free bytes; None if unknown."""
+        places = {name: ModulePlaces(repository.parent) for name, repository in modules.items()}
+        root = next((each.root for each in places.values()), None)
+        upkeep = {name: _read_upkeep(each) for name, each in places.items()}
+        if root is None:
+            return upkeep, (), None
+        return upkeep, _read_tokens(root, modules), shutil.disk_usage(root).free
+
+    upkeep, tokens, free = await asyncio.to_thread(read)
+    rows = [
+        OperatorRow(
+            await module_row(page, name, repository, now),
+            upkeep[name],
+            now.facts.fallback_clients(name),
+        )
+        for name, repository in sorted(modules.items())
+    ]
+    running, git = now.sources.traffic.running, now.sources.git.transfers
+    values = {
+        "rows": rows,
+        "tokens": tokens,
+        "free": free,
+        "connections": now.sources.connections,
+        "fetches": running["git"] + running["content"],
+        "subscribers": running["events"],
+        "git": git,
+        "clients": sum(row.clients or 0 for row in rows),
+    }
+    return page.render("operator.html", values)
+
+
+def _read_upkeep(places: ModulePlaces) -> Upkeep | None:
+    try:
+        streaks = {work: load(places.notified(work)) for work in _WORKS}
+        # A run that is not over counts as failed.
+        failures = {work: each for work, each in streaks.items() if each.failed > each.running}
+        return Upkeep(disk_use(places), failures)
+    except (OSError, HuaiError):
+        return None
+
+
+def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token]:
+    """Return the tokens of these modules, the first to expire first."""
+    tokens = (each for each in read_tokens(root) if not modules.keys().isdisjoint(each.modules))
+    return sorted(tokens, key=lambda token: token.expires or math.inf)
