@@ -3,10 +3,11 @@
 Reads the files of `record` again only after a change.  Called in threads.
 """
 
+import time
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_program.durations import seconds
 from huai_schema.codec.attestation import Attestation
@@ -21,10 +22,16 @@ from huai_server.mirrors.record import (
     read_holding,
     read_probe,
 )
-from huai_server.state.file_stamp import FileCache
+from huai_server.state.file_stamp import FileCache, file_stamp
 
+if TYPE_CHECKING:
+    from huai_server.state.file_stamp import FileStamp
+
+_TICK = 1_000_000_000
+"""Nanoseconds, more than a tick of any kernel's clock."""
 _Record = tuple[str, Holding, Probe | None]
 _days = lru_cache(maxsize=8192)(LagHistory.days)
+_percentiles = lru_cache(maxsize=8192)(LagHistory.percentiles)
 _Inputs = tuple[Mirrors, Commits, int, tuple[_Record, ...]]
 
 
@@ -49,8 +56,8 @@ class MirrorState(NamedTuple):
 
     @property
     def percentiles(self) -> tuple[int, ...]:
-        """The `lag.PERCENTILES` of the lag over 30 days, in seconds; computed at each use."""
-        return self.history.percentiles(self.now, self.lag)
+        """The `lag.PERCENTILES` of the lag over 30 days, in seconds."""
+        return _percentiles(self.history, self.now, self.lag)
 
     @property
     def days(self) -> tuple[int | None, ...]:
@@ -64,6 +71,8 @@ class MirrorStates:
     def __init__(self) -> None:
         self._holdings = FileCache[tuple[Path, str], Holding | None]()
         self._probes = FileCache[Path, Probe | None]()
+        self._records: dict[str, tuple[Mirrors, FileStamp | None, tuple[_Record, ...]]] = {}
+        """By module, with the stamp of its folder, or None if that may miss a change."""
         self._cached: dict[str, tuple[_Inputs, tuple[MirrorState, ...]]] = {}
         """The inputs and results by module; identical objects compare at once."""
 
@@ -71,7 +80,7 @@ class MirrorStates:
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
     ) -> tuple[MirrorState, ...]:
         """Return the states for one module at `now` (epoch), the least lag first."""
-        inputs = (mirrors, commits, now, tuple(self._records(mirrors, module)))
+        inputs = (mirrors, commits, now, self._read_records(mirrors, module))
         cached = self._cached.get(module)
         if cached is None or cached[0] != inputs:
             states = (
@@ -85,7 +94,22 @@ class MirrorStates:
             cached = self._cached[module] = (inputs, ranked)
         return cached[1]
 
-    def _records(self, mirrors: Mirrors, module: str) -> Iterator[_Record]:
+    def _read_records(self, mirrors: Mirrors, module: str) -> tuple[_Record, ...]:
+        """Return the mirrors that attested the module; of a folder without changes, the same.
+
+        Each file is replaced by a rename, which sets the time of its folder.
+        """
+        stamp, records = file_stamp(mirrors.folder / module), self._records.get(module)
+        if not stamp:
+            return ()
+        if records is None or records[:2] != (mirrors, stamp):
+            # Two renames within a tick of the kernel's clock set the same time.
+            is_settled = stamp[1] < time.time_ns() - _TICK
+            read = tuple(self._look_up_records(mirrors, module))
+            records = self._records[module] = mirrors, stamp if is_settled else None, read
+        return records[2]
+
+    def _look_up_records(self, mirrors: Mirrors, module: str) -> Iterator[_Record]:
         """Yield the mirrors that attested the module, with their probes."""
         for name, allowed in mirrors.allowed.items():
             place = holding_path(mirrors.folder, module, name)

@@ -11,6 +11,7 @@ from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Browser, Location, View
+from huai_server.http.pages.history import Recent
 from huai_server.http.pages.mirrors import MirrorView, mirrors_page
 from huai_server.http.pages.operator import operator_page
 from huai_server.http.pages.rendering import ASSETS, Page
@@ -95,7 +96,8 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
     async def feed(request: Request, name: str) -> Response:
         """The newest commits of a module as an Atom feed (RFC 4287)."""
         page, repository = _open(access, request, name)
-        values = {"name": name, "commits": await now.recent.get(repository) or ()}
+        recent = await now.recent.get(repository) or Recent()
+        values = {"name": name, "commits": recent.commits}
         return page.render("atom.xml", values, media_type="application/atom+xml")
 
 
@@ -113,7 +115,7 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
         page, repository = _open(access, request, name)
         location = Location(name, commit, requested_path(raw, _ABOVE))
         urls = now.registry.served().content_urls.get(name, ())
-        past = await now.recent.get(repository) if history else None
+        past = (await now.recent.get(repository) or Recent()).commits if history else None
         view = View(parse_number(start), q, past=past, content_urls=urls)
         return await browser.tree_page(page, repository, location, view)
 

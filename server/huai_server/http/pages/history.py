@@ -6,9 +6,11 @@ Reads in threads.  Rule: memory is bounded, however many commits a module keeps.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from huai_schema.codec.commits import Counts
+from huai_server.http.pages.state import Due, next_due
 from huai_server.store.repository import Head, Repository
 
 KEPT = 5000
@@ -69,10 +71,22 @@ class Days(NamedTuple):
     tallies: Mapping[int, Tally]
 
 
-def read_recent(repository: Repository, _: object) -> tuple[str | None, tuple[Head, ...]]:
-    """Return the newest commit's id or None, and at most `RECENT` commits (`BranchCache`)."""
+class Recent(NamedTuple):
+    """The newest commits of a module, and what pages compute from them alone."""
+
+    commits: tuple[Head, ...] = ()
+    """At most `RECENT`, newest first."""
+    due: Due | None = None
+    days: Mapping[int, Tally] = MappingProxyType({})
+    """Their changes by day since the epoch."""
+
+
+def read_recent(repository: Repository, _: object) -> tuple[str | None, Recent]:
+    """Return the newest commit's id or None, and the newest commits (`BranchCache`)."""
     commits = tuple(islice(repository.history(), RECENT))
-    return (commits[0].commit if commits else None), commits
+    due = next_due([each.time for each in commits])
+    recent = Recent(commits, due, tally_periods(commits, DAY_SECONDS))
+    return (commits[0].commit if commits else None), recent
 
 
 def read_days(repository: Repository, former: Days | None) -> tuple[str | None, Days]:

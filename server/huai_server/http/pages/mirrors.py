@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from statistics import median_low
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from fastapi import Response
 
@@ -142,7 +141,7 @@ def _row(name: str, columns: Sequence[Column], max_lag: int, now: int) -> Row:
     ]
     return Row(
         name,
-        sorted({urlsplit(url).scheme for url in urls}),
+        sorted({url.partition("://")[0] for url in urls}),
         [each.mirrors.get(name) for each in columns],
         lag_strokes(lag_days(days, max_lag, now)),
     )

@@ -7,8 +7,8 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fastapi import Response
@@ -25,13 +25,14 @@ from huai_server.http.pages.history import (
     DAY_SECONDS,
     RECENT,
     Days,
+    Recent,
     Tally,
     commits_below,
     tally_periods,
 )
 from huai_server.http.pages.recipes import recipes
 from huai_server.http.pages.rendering import Page
-from huai_server.http.pages.state import WORDS, Due, State, next_due, state_of
+from huai_server.http.pages.state import WORDS, Due, State, state_of
 from huai_server.http.settings import Registry
 from huai_server.store.repository import Head, Repository
 
@@ -48,6 +49,8 @@ class ModuleRow(NamedTuple):
     commits: tuple[Head, ...] = ()
     """The newest commits, newest first."""
     due: Due | None = None
+    days: Mapping[int, Tally] = MappingProxyType({})
+    """The changes of these commits by day since the epoch."""
     damaged: int = 0
     """Files that the last scrub found damaged."""
     undigested: int = 0
@@ -67,7 +70,7 @@ class Now(NamedTuple):
     facts: ModuleFacts
     sources: Sources
     known_mirrors: KnownMirrors
-    recent: BranchCache[tuple[Head, ...]]
+    recent: BranchCache[Recent]
     days: BranchCache[Days]
 
 
@@ -110,7 +113,7 @@ async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, no
         "modules": ordered[first:end],
         "matches": len(matches),
         "later": end if end < len(matches) else None,
-        "week_of": lambda module: _week(module.commits, page.now),
+        "week_of": lambda module: _week(module.days, page.now),
         "choice": choice,
         "all": len(rows),
         "states": [(state, WORDS[state], states[state]) for state in State if states[state]],
@@ -190,31 +193,30 @@ async def _charts(
 async def module_row(page: Page, name: str, repository: Path, now: Now) -> ModuleRow:
     """Return a module as pages show it; an unreadable one is logged, and marked as such."""
     try:
-        commits = await now.recent.get(repository) or ()
+        commits, due, days = await now.recent.get(repository) or Recent()
     except HuaiError as error:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)
         return ModuleRow(name, State.UNREADABLE)
     newest = commits[0] if commits else None
     damaged = now.heads.damaged(name)
-    due = next_due([each.time for each in commits])
     undigested = await now.facts.undigested(name) if newest else None
     return ModuleRow(
         name,
         state_of(newest, due, damaged, page.now),
         commits,
         due,
+        days,
         damaged=damaged,
         undigested=undigested or 0,
     )
 
 
-def _week(commits: Sequence[Head], now: int) -> charts.Strokes | None:
+def _week(days: Mapping[int, Tally], now: int) -> charts.Strokes | None:
     """Return the changes of the last days, or None; the `RECENT` commits may not cover all."""
     oldest = now // DAY_SECONDS - charts.WEEK.bars
-    within = [*takewhile(lambda head: head.time // DAY_SECONDS > oldest, commits)]
-    if not within:
+    week = {day: tally for day, tally in days.items() if day > oldest}
+    if not week:
         return None
-    tallies = tally_periods(within, DAY_SECONDS)
-    slots = charts.slots({oldest: Tally(entries=1), **tallies}, charts.WEEK, now, DAY_SECONDS)
+    slots = charts.slots({oldest: Tally(entries=1), **week}, charts.WEEK, now, DAY_SECONDS)
     return charts.strokes(slots)

@@ -1,5 +1,7 @@
 """The settings of `[mirrors]` for the clocks and the silence of downstreams."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,13 @@ from huai_program.durations import Duration
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
 from huai_server.mirrors.judge import Commits, RefusedError, check_attestation, next_holding
-from huai_server.mirrors.record import holding_path, write_holding
+from huai_server.mirrors.record import (
+    Probe,
+    holding_path,
+    probe_path,
+    write_holding,
+    write_probe,
+)
 from huai_server.mirrors.states import MirrorStates
 from tests.support.keys import key
 
@@ -46,3 +54,23 @@ def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, sec
         for each in MirrorStates().read(mirrors, "m", COMMITS, now)
     ]
     assert offered == [True, True, False]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_replaced_record_counts_whatever_the_time_of_its_folder(
+    tmp_path: Path, settled: bool
+) -> None:
+    """Two renames within a tick of the clock leave the same time."""
+    mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings())
+    signed = SignedAttestation.decode(SIGNED)
+    write_holding(
+        holding_path(tmp_path, "m", "one"), next_holding(None, signed, SIGNED, COMMITS, 0)
+    )
+    states, now, offered = MirrorStates(), time.time_ns(), list[bool]()
+    good, bad = Probe(TIME, "good", 1), Probe(TIME, "lies", 1)
+    for number, probe in enumerate((good, bad, good)):
+        write_probe(probe_path(tmp_path, "m", "one"), probe)
+        moment = TIME + number if settled else now
+        os.utime(tmp_path / "m", ns=(moment, moment))
+        offered += [each.offered for each in states.read(mirrors, "m", COMMITS, TIME)]
+    assert offered == [True, False, True]
