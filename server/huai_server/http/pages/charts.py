@@ -217,32 +217,17 @@ def calendar(tallies: Mapping[int, Tally], now: int) -> Calendar:
     return Calendar(days, months)
 
 
+def lag_level(lag: int, max_lag: int) -> int:
+    """Return 0 for at most a tenth of `max_lag`, 1 for half of it, 2 for all of it, 3 for more."""
+    return 3 if lag > max_lag else 2 if lag > max_lag // 2 else 1 if lag > max_lag // 10 else 0
+
+
 class LagDay(NamedTuple):
     """The most that a mirror was behind on one day."""
 
     start: int
     """Seconds since the epoch."""
     lag: int
-    level: int | None
-    """See `lag_level`; None before the record."""
-
-
-def lag_level(lag: int, max_lag: int) -> int:
-    """Return 0 for at most a tenth of `max_lag`, 1 for half of it, 2 for all of it, 3 for more."""
-    return 3 if lag > max_lag else 2 if lag > max_lag // 2 else 1 if lag > max_lag // 10 else 0
-
-
-def lag_days(days: Sequence[int | None], max_lag: int, now: int) -> list[LagDay]:
-    """Return the days of `MirrorState.days` with their levels."""
-    first = now // DAY_SECONDS - len(days) + 1
-    return [
-        LagDay(
-            (first + place) * DAY_SECONDS,
-            lag or 0,
-            None if lag is None else lag_level(lag, max_lag),
-        )
-        for place, lag in enumerate(days)
-    ]
 
 
 class LagStrokes(NamedTuple):
@@ -252,11 +237,13 @@ class LagStrokes(NamedTuple):
     worst: LagDay | None
 
 
-def lag_strokes(days: Sequence[LagDay]) -> LagStrokes:
-    """Return the strip of these days, in few bytes: a page has many."""
+def lag_strokes(lags: Sequence[int | None], max_lag: int, now: int) -> LagStrokes:
+    """Return the strip of the days of `MirrorState.days`, in few bytes: a page has many."""
     paths: dict[int, str] = {}
-    for place, day in enumerate(days):
-        if day.level is not None:
-            paths[day.level] = paths.get(day.level, "") + f"M{place * 4 + 2} 0v16"
-    known_days = [day for day in days if day.level is not None]
-    return LagStrokes(paths, max(known_days, key=lambda day: day.lag, default=None))
+    days = []
+    for place, lag in enumerate(lags):
+        if lag is not None:
+            level = lag_level(lag, max_lag)
+            paths[level] = paths.get(level, "") + f"M{place * 4 + 2} 0v16"
+            days.append(LagDay((now // DAY_SECONDS - len(lags) + 1 + place) * DAY_SECONDS, lag))
+    return LagStrokes(paths, max(days, key=lambda day: day.lag, default=None))

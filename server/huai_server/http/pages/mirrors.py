@@ -14,7 +14,7 @@ from fastapi import Response
 
 from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
-from huai_server.http.pages.charts import LagStrokes, lag_days, lag_level, lag_strokes
+from huai_server.http.pages.charts import LagStrokes, lag_level, lag_strokes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.mirrors.states import MirrorState
@@ -143,5 +143,5 @@ def _row(name: str, columns: Sequence[Column], max_lag: int, now: int) -> Row:
         name,
         sorted({url.partition("://")[0] for url in urls}),
         [each.mirrors.get(name) for each in columns],
-        lag_strokes(lag_days(days, max_lag, now)),
+        lag_strokes(days, max_lag, now),
     )

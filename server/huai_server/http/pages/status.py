@@ -151,7 +151,7 @@ async def module_page(
             "recipes": recipes(name, urls),
             "period": period,
             "periods": [*charts.PERIODS],
-            "days_of": lambda mirror: charts.lag_days(mirror.days, max_lag, page.now),
+            "days_of": lambda mirror: charts.lag_strokes(mirror.days, max_lag, page.now),
         }
         values |= await _charts(page, repository, row.commits, period, now)
         if before or len(row.commits) == RECENT:
