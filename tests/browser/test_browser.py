@@ -29,6 +29,7 @@ PAGES = (
         "/modules/m",
         "/modules/m?period=year",
         "/mirrors",
+        "/search?q=more",
         "/operator",
         "/api",
         "/modules/m/tree/2",
@@ -136,8 +137,18 @@ def test_the_keyboard_is_enough(browser: Chrome, served: str) -> None:
     script = "return document.activeElement.getBoundingClientRect().left >= 0"
     assert browser.execute_script(script)
     press(Keys.ENTER)
-    reached = [press(Keys.TAB) for _ in range(8)]
-    assert reached == ["", "Show", "1 fresh", "State", "Committed", "Entries", "Size", "m"]
+    reached = [press(Keys.TAB) for _ in range(9)]
+    assert reached == [
+        "",
+        "Show",
+        "Search all modules",
+        "1 fresh",
+        "State",
+        "Committed",
+        "Entries",
+        "Size",
+        "m",
+    ]
     outline = "return getComputedStyle(document.activeElement).outlineStyle"
     assert browser.execute_script(outline) == "solid"
     press(Keys.ENTER)

@@ -336,6 +336,24 @@ def test_an_unknown_path_has_a_page(
             assert get(client, f"/modules/{up.name}/{rest}", 404).one("h1").text
 
 
+def test_a_search_of_all_modules(client: httpx.Client, place: Site) -> None:
+    many, few, private = place.upstream(), place.upstream(), place.upstream(access="private")
+    for number in range(30):
+        many.put(b"wanted-by-all-%d" % number)
+    for up in (few, private):
+        up.put(b"dir/Wanted-by-all <b>")
+    for up in (many, few, private):
+        up.commit()
+    place.upstream()
+    page = get(client, "/search?q=wanted-by-all")
+    assert [each.text for each in page.all("h2")] == [many.name, few.name]
+    assert names(page).count("dir/Wanted-by-all <b>") == 1
+    (more,) = [each for each in page.all("a") if each.text == "More in this module"]
+    assert len(names(follow(client, "/search", more)[1])) == 30
+    assert "0 found" in get(client, "/search?q=wanted-by-none").text
+    assert get(client, "/search").all("h2") == []
+
+
 def test_damaged_metadata_have_a_page(client: httpx.Client, up: Upstream) -> None:
     up.many(b"d", 200)
     up.commit()

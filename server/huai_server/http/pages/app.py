@@ -51,6 +51,12 @@ def router(
         place = "./" + quote(to.lstrip("/"), safe="/%?=&")
         return Response(status_code=303, headers={"Location": place, **_UNKEPT})
 
+    @routes.get("/search")
+    async def search(request: Request, q: str = "") -> Response:
+        """A search in all modules."""
+        page = Page(request, access.client(request.scope))
+        return await browser.search_page(page, access.modules(request.scope), q)
+
     return routes
 
 

@@ -6,7 +6,8 @@ wait their turn, and get status 503 if it does not come.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -15,11 +16,15 @@ from fastapi import Response
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import File
-from huai_schema.paths import RelPath, ancestors, parent
+from huai_schema.errors import HuaiError
+from huai_schema.paths import ROOT, RelPath, ancestors, parent
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.pages.reading import (
     KINDS,
+    LATEST,
     ROWS,
+    SEARCH_SECONDS,
+    Hits,
     Opened,
     differences,
     find_readme,
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 _READERS, _LINE, _WAIT_SECONDS = 2, 32, 20.0
 SEARCHED_BYTES = 200
 """The most bytes of a text to search for."""
+_MODULE_HITS = 20
+"""The most hits of each module in a search of all."""
 _README_LENGTH = 8000
 """The most characters of a README on a page."""
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -76,6 +83,33 @@ class Browser:
         above = [each for each in ancestors(location.path)[::-1] if each]
         common = {"name": location.name, "path": location.path, "above": above}
         return page.render(template, {**common, "commit": location.commit, **values})
+
+    async def search_page(self, page: Page, modules: Mapping[str, Path], text: str) -> Response:
+        """Return the page of a search in the newest commits of all these modules.
+
+        A module that has no commit or is damaged is left out.
+        """
+        needle = text.encode(errors="surrogateescape")[:SEARCHED_BYTES]
+
+        def read() -> dict[str, Hits]:
+            end = time.monotonic() + SEARCH_SECONDS
+            hits: dict[str, Hits] = {}
+            for name, repository in sorted(modules.items()):
+                try:
+                    opened = open_commit(repository, LATEST)
+                    hits[name] = search(opened, ROOT, needle, end, _MODULE_HITS)
+                except HuaiError:
+                    continue
+            return hits
+
+        all_hits = await self.read(page.client, read) if needle else {}
+        hits = {name: each for name, each in all_hits.items() if each.entries}
+        # A module whose search ended early without its number of hits ran out of time.
+        complete = all(
+            each.complete or len(each.entries) == _MODULE_HITS for each in all_hits.values()
+        )
+        values = {"text": text, "hits": hits, "complete": complete}
+        return page.render("search_all.html", values)
 
     async def diff_page(
         self, page: Page, repository: Path, name: str, commits: str, view: "View"

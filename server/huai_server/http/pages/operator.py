@@ -24,7 +24,7 @@ _WORKS = ("commit", "scrub", "publish")
 
 
 class Upkeep(NamedTuple):
-    """What the folder of a module records."""
+    """The record in the folder of a module."""
 
     use: DiskUse
     failures: Mapping[str, Streak]

@@ -28,7 +28,7 @@ from huai_server.store.repository import Head, Repository
 
 ROWS = 200
 """Names, hits or differences on one page."""
-_SEARCH_SECONDS = 3.0
+SEARCH_SECONDS = 3.0
 _WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
 """Differences that may be skipped for a later page; beyond them, use git."""
@@ -162,14 +162,16 @@ def find_readme(opened: Opened, path: RelPath) -> File | None:
     return next((leaf for leaf in leaves if isinstance(leaf, File)), None)
 
 
-def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
+def search(
+    opened: Opened, path: RelPath, text: bytes, end: float | None = None, most: int = ROWS
+) -> Hits:
     """Find paths below a directory with `text` in their name; in the path, if it has a slash.
 
     With `*` or `?`, the whole name has to match, or the end of the path.  ASCII letters are
-    compared without case.
+    compared without case.  `end`: the monotonic time of the limit, by default in `SEARCH_SECONDS`.
     """
     matches, literal = _matcher(text.lower())
-    end = time.monotonic() + _SEARCH_SECONDS
+    end = time.monotonic() + SEARCH_SECONDS if end is None else end
     hits: list[Entry] = []
     for listing in with_pauses(opened.snapshot.subtree(path)):
         if listing.attributes and matches(listing.path.lower()):
@@ -179,10 +181,10 @@ def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
             leaf = opened.snapshot.leaf(child) if matches(child.lower()) else None
             if leaf is not None:
                 hits.append(leaf)
-            if len(hits) >= ROWS or time.monotonic() > end:
+            if len(hits) >= most or time.monotonic() > end:
                 break
-        if len(hits) >= ROWS or time.monotonic() > end:
-            return Hits(hits[:ROWS], complete=False)
+        if len(hits) >= most or time.monotonic() > end:
+            return Hits(hits[:most], complete=False)
     return Hits(hits, complete=True)
 
 
@@ -270,7 +272,7 @@ def versions(repository: Path, path: RelPath, commits: Iterable[Head]) -> list[V
     """Return the versions of a path in these commits; both are newest first."""
     opened = Repository(repository)
     result: list[Version] = []
-    end = time.monotonic() + _SEARCH_SECONDS
+    end = time.monotonic() + SEARCH_SECONDS
     for head in with_pauses(commits):
         entry = opened.snapshot(head)[1].leaf(path)
         if result and result[-1].entry == entry:
