@@ -109,7 +109,7 @@ def test_only_what_changed_flashes(browser: Chrome, own: Upstream, tmp_path: Pat
         until_serial(browser, "2")
         fresh = browser.find_elements(By.CSS_SELECTOR, ".fresh")
         assert "unchanged" not in " ".join(each.text for each in fresh)
-        assert "m" in [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".fresh th")]
+        assert "m" in [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".fresh th a")]
 
 
 def test_a_page_outlives_its_server(browser: Chrome, own: Upstream) -> None:
@@ -187,6 +187,24 @@ def copied(browser: Chrome, button: WebElement) -> str:
     button.click()
     wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "button.done"))
     return str(browser.execute_script("return window.clip.readText()"))
+
+
+def test_favourites_are_remembered_by_the_browser_alone(browser: Chrome, served: str) -> None:
+    browser.get(served)
+    assert not browser.find_element(By.ID, "favourites").is_displayed()
+    for pressed in ("true", "false"):
+        browser.find_element(By.CSS_SELECTOR, "table .star").click()
+        focus = browser.switch_to.active_element
+        assert focus.get_attribute("aria-label") == "Favourite m"
+        browser.get(served)
+        star = browser.find_element(By.CSS_SELECTOR, "table .star")
+        assert star.get_attribute("aria-pressed") == pressed
+        expected = "★m fresh" if pressed == "true" else ""
+        assert browser.find_element(By.ID, "favourites").text.replace("\n", "") == expected
+    assert browser.get_cookies() == []
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.get(served)
+    assert browser.find_elements(By.CSS_SELECTOR, ".star") == []
 
 
 def test_a_slash_leads_to_the_search(browser: Chrome, served: str) -> None:

@@ -8,7 +8,46 @@ const copy = async (node) => {
   getSelection().selectAllChildren(node);
   if (!document.execCommand("copy")) throw new Error("copying failed");
 };
+// Favourites stay in this browser: the server never learns of them.
+const KEY = "huai " + new URL(document.querySelector(".brand").getAttribute("href"), location.href).pathname;
+const favourites = () => { try { return JSON.parse(localStorage.getItem(KEY)) ?? []; } catch { return []; } };
+const star = (name) => {
+  const button = document.createElement("button"), list = document.getElementById("favourites");
+  button.className = "star";
+  button.textContent = "★";
+  button.title = `${list.dataset.title} ${name}`;
+  button.setAttribute("aria-label", button.title);
+  button.setAttribute("aria-pressed", favourites().includes(name));
+  button.onclick = () => {
+    const names = favourites(), place = button.closest("table") ? "table" : "#favourites";
+    localStorage.setItem(KEY, JSON.stringify(names.includes(name) ? names.filter((each) => each !== name) : [...names, name].sort()));
+    addStars(document);
+    showFavourites();
+    document.querySelector(`${place} [title="${CSS.escape(button.title)}"]`)?.focus();
+  };
+  return button;
+};
+const modulesOf = (page) => [...page.querySelectorAll("table.modules tbody th a")];
+const addStars = (page) => {
+  for (const link of modulesOf(page)) {
+    link.parentElement.querySelector(".star")?.remove();
+    link.after(star(link.textContent));
+  }
+};
+const showFavourites = () => {
+  const list = document.getElementById("favourites");
+  if (!list) return;
+  const rows = new Map(modulesOf(document).map((link) => [link.textContent, link]));
+  list.hidden = !favourites().length;
+  list.replaceChildren(...favourites().map((name) => {
+    const item = document.createElement("span"), row = rows.get(name), link = row?.cloneNode(true) ?? document.createElement("a");
+    if (!row) { link.href = list.dataset.place + encodeURIComponent(name); link.textContent = name; }
+    item.append(star(name), link, " ", row?.closest("tr").querySelector(".state")?.cloneNode(true) ?? "");
+    return item;
+  }));
+};
 const improve = (page) => {
+  addStars(page);
   const base = new URL(document.querySelector(".brand").getAttribute("href"), location.href);
   for (const each of page.querySelectorAll("[data-base]")) each.textContent = base.origin + base.pathname.replace(/\/$/, "");
   for (const button of page.querySelectorAll("button.copy")) {
@@ -21,6 +60,7 @@ const improve = (page) => {
   }
 };
 improve(document);
+showFavourites();
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = document.querySelector("input[type=search]");
@@ -49,6 +89,7 @@ document.addEventListener("keydown", (event) => {
       old.replaceWith(fresh);
       const known = new Set(parts(old).map(content));
       for (const part of parts(fresh)) part.classList.toggle("fresh", !known.has(content(part)));
+      showFavourites();
       if (focus) [...fresh.querySelectorAll("a")].find((link) => link.getAttribute("href") === focus)?.focus();
     }
   };
