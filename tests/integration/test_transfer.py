@@ -129,6 +129,20 @@ def test_a_small_change_in_a_big_file_costs_little(
     assert outcome.bytes_received < 200_000
 
 
+def test_many_small_files_are_transferred_whole_and_large_ones_by_deltas(
+    upstream: Path, down: Downstream, url: str
+) -> None:
+    sizes = {b"d/%d" % number: 10_000 for number in range(120)} | {b"d/big": 3_000_000}
+    files = []
+    for path, size in sizes.items():
+        content = os.urandom(size)
+        write_file(down.dest, path, content)
+        files.append(write_file(upstream, path, content[:-4] + b"tail", mtime=T0))
+    outcome = down.fetch(files, url)
+    assert outcome.arrived == files
+    assert 1_200_000 < outcome.bytes_received < 1_400_000
+
+
 def test_the_present_file_may_lie_behind_a_symlink_above_dest(
     upstream: Path, tmp_path: Path, url: str
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from huai_client.diff.files import paths, within, without
+from huai_client.diff.files import chosen, paths, within, without
 from huai_client.staging.incoming import Incoming
 from huai_client.staging.journals import Journals
 from huai_client.staging.partials import Partials
@@ -203,14 +203,15 @@ class Staging(AbstractContextManager["Staging"]):
         """Hold the area; rsync inherits the handle, so that an orphan holds it too."""
         return locked_file(self._root, b"lock", patience)
 
-    def may_compare(self, files: Sequence[File]) -> bool:
-        """Return True if any of `files` is in the tree, with no symlink above any of them.
+    def comparable(self, files: Sequence[File], least: int, few: int) -> Sequence[File]:
+        """Return the `files` above `least` bytes that are in the tree, for rsync to compare.
 
-        Then rsync may compare them.  It resolves paths later; this keeps it from being led out of
-        the tree by the metadata.  Comparing absent files costs it a dozen system calls for each.
+        With any, also the others if they are fewer than `few`; but none below a symlink.  rsync
+        resolves paths later; this keeps it from being led out of the tree by the metadata.
         """
         with opened_tree(self._root) as dest:
-            return _native.may_compare(os.fsencode(handles.handle_path(dest)), files)
+            top = os.fsencode(handles.handle_path(dest))
+            return chosen(files, _native.comparable(top, files, least, few))
 
     def drop_partials(self, files: Sequence[File] = ()) -> None:
         """Drop the partials and patches of earlier runs, except those of `files`."""

@@ -157,8 +157,7 @@ def _start(
     names, grant, refused = terms
     staging, options = shared.staging, shared.options
     with staging.incoming.opened(number) as folder:
-        # rsync follows symlinks of the local tree on the path to its basis.
-        tree = shared.compare_dest if staging.may_compare(batch.open) else b""
+        tree = shared.compare_dest if batch.compares else b""
         basis = command.Basis(tree, staging.incoming.has_basis(number))
         sides = command.Sides(require_rsync(options.program), refused)
         largest, total = command.most(_size_limits(shared, batch.open))

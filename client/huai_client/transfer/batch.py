@@ -7,7 +7,7 @@ among the streams instead.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from huai_client.diff.files import paths, sizes
 from huai_client.staging import Arrival
@@ -20,8 +20,9 @@ ENOUGH_FILES = 20_000
 MAX_FILES_COMPARED = 1000
 """For an rsync that compares each arriving name with each requested one."""
 MAX_BYTES = 1 << 30
-_SMALL = 16 << 10
-"""Bytes: the name of a smaller file costs more than its content."""
+SMALL = 16 << 10
+"""Bytes: the name of a smaller file costs more than its content, and so does a comparison with
+its older version, for which rsync needs a hundred system calls."""
 
 
 @dataclass(slots=True)
@@ -32,12 +33,14 @@ class Batch:
     verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
     by_name: bool = False
     """True if no directory may be requested as a whole, as not all of its files arrived so."""
+    compares: bool = False
+    """True if rsync compares the files with older versions in the tree."""
 
     def halves(self) -> "list[Batch]":
         """Return the open files as two batches."""
         middle = len(self.open) // 2
         parts = self.open[:middle], self.open[middle:]
-        return [Batch(part, by_name=self.by_name) for part in parts]
+        return [replace(self, open=part, verdicts=[]) for part in parts]
 
 
 def batches(
@@ -57,7 +60,7 @@ def batches(
         count = position - begin
         full = count >= max_files or total + size > max_bytes
         if not full and count >= enough:
-            full = total > count * _SMALL or parent(path) != parent(last)
+            full = total > count * SMALL or parent(path) != parent(last)
         if count and full:
             yield files[begin:position]
             begin, total = position, 0

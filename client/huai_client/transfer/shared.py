@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 
+from huai_client.diff.files import paths, without
 from huai_client.staging import Staging
-from huai_client.transfer.batch import ENOUGH_FILES, MAX_FILES_COMPARED, Batch, batches
+from huai_client.transfer.batch import ENOUGH_FILES, MAX_FILES_COMPARED, SMALL, Batch, batches
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.listener import Tally
 from huai_client.transfer.options import TransferOptions
@@ -66,8 +67,11 @@ class Shared:
         enough = min(ENOUGH_FILES, even)
         if self.sources.divides:  # else one URL would serve all of a large directory
             max_files = min(max_files, enough)
-        cut = batches(files, enough=enough, max_files=max_files, max_bytes=options.batch_bytes)
-        self.queue = deque(map(Batch, cut))
+        limits = {"enough": enough, "max_files": max_files, "max_bytes": options.batch_bytes}
+        large = self.staging.comparable(files, SMALL, _FEW_FILES) if self.by_rsync else []
+        rest = without(files, {*paths(large)}) if large else files
+        self.queue = deque(Batch(part, compares=True) for part in batches(large, **limits))
+        self.queue.extend(map(Batch, batches(rest, **limits)))
         self.width = max(1, min(options.streams, len(self.queue)))
         self.processes = ProcessGroup(options.deadline)
         self.busy = BusyBackoff(options.patience, options.backoff)

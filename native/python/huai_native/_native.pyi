@@ -1024,8 +1024,12 @@ def object_id(kind: _Kind, data: bytes) -> bytes:
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""
 
-def may_compare(root: bytes, files: Sequence[_File]) -> bool:
-    """Return True if one of `files` exists, and every entry above any of them is a directory."""
+def comparable(root: bytes, files: Sequence[_File], least: int, few: int) -> list[int]:
+    """Return the positions of the existing `files` above `least` bytes.
+
+    With any, also those of the others if they are fewer than `few`.  A file is left out if an
+    existing entry above it is not a directory.
+    """
 
 def write_back(folder: int) -> None:
     """Write all present changes of the file system of an open directory to disk.

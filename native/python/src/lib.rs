@@ -100,7 +100,7 @@ mod _native {
     #[pymodule_export]
     use crate::stage::requests::request_names;
     #[pymodule_export]
-    use crate::stage::verify::{may_compare, verify_arrived, write_back};
+    use crate::stage::verify::{comparable, verify_arrived, write_back};
     #[pymodule_export]
     use crate::sys::pace::Pace;
     #[pymodule_export]

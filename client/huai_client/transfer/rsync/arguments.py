@@ -9,8 +9,9 @@ Pure.  Every option is known to rsync 3.1.3.  The purpose of each:
     --sparse --partial       holes stay holes; an interrupted file is kept
     --from0 --files-from=-   the names, by a handle: no list file that could be exchanged
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
-    --compare-dest           the present file is the basis, if there is one; absolute, since
-                             several security fixes to rsync refuse a relative one with `..`
+    --compare-dest           the present file is the basis, if there is one that is not small;
+                             absolute, since several security fixes to rsync refuse a relative
+                             one with `..`
     --inplace                instead of --sparse, if all files are small and without a basis: no
                              temporary name and no rename.  A partial is recognised by its time.
                              A daemon that refuses one of the two does not get it again

@@ -12,8 +12,15 @@ use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_checking};
 
 #[pyfunction]
-pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: TableRows) -> PyResult<bool> {
-    wait(py, |stop| verify::may_compare(root, files.paths(), stop))?
+pub(crate) fn comparable(
+    py: Python<'_>,
+    root: &[u8],
+    files: TableRows,
+    least: u64,
+    few: usize,
+) -> PyResult<Vec<usize>> {
+    let keys = files.keys().map(|key| (key.path, key.size));
+    wait(py, |stop| verify::comparable(root, keys, least, few, stop))?
         .map_err(|error| raise(py, &error))
 }
 

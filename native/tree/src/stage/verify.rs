@@ -69,36 +69,46 @@ pub struct Run {
     pub placed: HashMap<Vec<u8>, u64>,
 }
 
-/// Return true if any of `files` below `root` exists, and the existing ancestors of all are
-/// directories.  Files of one directory should be adjacent.
-pub fn may_compare<'a>(
+/// Return the positions of the `files` of more than `larger_than` bytes that exist below `root`.
+///
+/// With any, also those of the others if they are fewer than `few`.  A file is left out if an
+/// existing ancestor is not a directory.  Files of one directory should be adjacent.
+pub fn comparable<'a>(
     root: &[u8],
-    files: impl Iterator<Item = &'a [u8]>,
+    files: impl Iterator<Item = (&'a [u8], u64)>,
+    larger_than: u64,
+    few: usize,
     stop: &Stop,
-) -> Result<bool> {
+) -> Result<Vec<usize>> {
     let root = Root::open(root)?;
     let mut last = LastDirectory::default();
     let mut gap = Gap::default();
-    let mut any = false;
-    for path in files {
+    let (mut present, mut others) = (Vec::new(), Vec::new());
+    for (position, (path, size)) in files.enumerate() {
         if stop.is_set() {
             return Err(Error::new("open", path, Errno::CANCELED));
         }
         let (parent, name) = split(path);
-        if gap.holds(parent) {
-            continue;
-        }
-        match last.open(&root, parent) {
-            Ok(_) if any => {}
-            Ok(above) => {
-                let result = call::status_at(above, name);
-                any = result.is_ok_and(|result| result.kind == FileType::RegularFile);
+        let mut exists = false;
+        if !gap.holds(parent) {
+            match last.open(&root, parent) {
+                Ok(above) if size > larger_than => {
+                    let status = call::status_at(above, name);
+                    exists = status.is_ok_and(|status| status.kind == FileType::RegularFile);
+                }
+                Ok(_) => {}
+                Err(Errno::NOENT) => gap.remember(&root, parent),
+                Err(_) => continue,
             }
-            Err(Errno::NOENT) => gap.remember(&root, parent),
-            Err(_) => return Ok(false),
         }
+        let positions = if exists { &mut present } else { &mut others };
+        positions.push(position);
     }
-    Ok(any)
+    if !present.is_empty() && others.len() < few {
+        present.append(&mut others);
+        present.sort_unstable();
+    }
+    Ok(present)
 }
 
 /// A missing directory, below which nothing exists.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use huai_sys::stop::Stop;
 use huai_tree::publish::{Attributes, Mode};
-use huai_tree::stage::verify::{Arrival, FileMetadata, Run, VerifyRequest, may_compare, verify};
+use huai_tree::stage::verify::{Arrival, FileMetadata, Run, VerifyRequest, comparable, verify};
 
 use crate::world::{World, users};
 
@@ -164,24 +164,42 @@ fn what_was_laid_there_or_is_partial_has_not_arrived() {
 }
 
 #[test]
-fn files_are_compared_if_one_is_there_and_only_directories_are_above_all() {
-    for (entries, expected) in [
-        (&["d 755 area/d", "f 644 area/d/f new"][..], true),
-        (&["f 644 area/g new"], true),
-        (&["d 755 area/d"], false),
-        (&[], false),
-        (&["d 755 area/d", "l area/d/f ../g", "d 755 area/g"], false),
-        (&["d 755 area/d", "d 755 area/d/f"], false),
-        (&["f 644 area/d new", "f 644 area/g new"], false),
-        (&["l area/d .", "f 644 area/g new"], false),
+fn files_are_compared_if_they_are_large_and_there_with_only_directories_above() {
+    const FILES: [(&[u8], u64); 4] = [(b"d/f", 9), (b"d/e/f", 9), (b"d/small", 8), (b"g", 9)];
+    for (entries, few, expected) in [
+        (&["d 755 area/d", "f 644 area/d/f new"][..], 0, &[0][..]),
+        (&["d 755 area/d", "f 644 area/d/f new"], 3, &[0]),
+        (&["d 755 area/d", "f 644 area/d/f new"], 4, &[0, 1, 2, 3]),
+        (&["f 644 area/g new"], 4, &[0, 1, 2, 3]),
+        (&["d 755 area/d", "f 644 area/d/small new"], 9, &[]),
+        (&["d 755 area/d"], 9, &[]),
+        (&[], 9, &[]),
+        (&["d 755 area/d", "l area/d/f ../g", "d 755 area/g"], 9, &[]),
+        (&["d 755 area/d", "d 755 area/d/f"], 9, &[]),
+        (
+            &["d 755 area/d", "f 644 area/d/e x", "f 644 area/g new"],
+            2,
+            &[3],
+        ),
+        (
+            &["d 755 area/d", "f 644 area/d/e x", "f 644 area/g new"],
+            9,
+            &[0, 2, 3],
+        ),
+        (&["f 644 area/d new", "f 644 area/g new"], 9, &[3]),
+        (
+            &["l area/d .", "f 644 area/f new", "f 644 area/g new"],
+            9,
+            &[3],
+        ),
     ] {
         for user in users() {
             let world = World::new(*user, entries.iter().copied());
             let folder = world.at("area").into_os_string().into_encoded_bytes();
-            let files = [&b"d/f"[..], b"d/e/f", b"g"];
-            let comparable =
-                world.run(|| may_compare(&folder, files.into_iter(), &Stop::default()));
-            assert_eq!(comparable, Ok(expected), "{entries:?}");
+            let stop = Stop::default();
+            let positions =
+                world.run(|| comparable(&folder, FILES.into_iter(), 8, few, &stop).unwrap());
+            assert_eq!(positions, expected, "{entries:?} {few}");
         }
     }
 }
@@ -202,5 +220,5 @@ fn a_stop_judges_nothing() {
         )
         .is_err()
     );
-    assert!(may_compare(&folder, [&b"d/f"[..]].into_iter(), &stop).is_err());
+    assert!(comparable(&folder, [(&b"d/f"[..], 1)].into_iter(), 0, 1, &stop).is_err());
 }

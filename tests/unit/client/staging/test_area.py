@@ -423,25 +423,16 @@ def test_a_basis_is_looked_for_where_something_is_and_behind_no_symlink(
     (dest / "old/deep").mkdir(parents=True)
     (dest / "old/link").symlink_to("deep")
     (dest / "out").symlink_to(outside)
+    paths = [b"top", b"new/a/f", b"new/b/f", b"newer/f", b"old/new/a/f", b"old/n/f", b"old/link"]
+    paths += [b"old/deep/f"]
+    excluded = [b"out/f", b"out/deep/f", b"old/link/f", b"old/deep/f/below"]
+    files = [_file(path, content=b"12") for path in paths + excluded]
     with Staging(root) as staging:
-
-        def may_compare(*paths: bytes) -> bool:
-            return staging.may_compare([_file(path) for path in paths])
-
-        removed = (
-            b"top",
-            b"new/a/f",
-            b"new/b/f",
-            b"newer/f",
-            b"old/new/a/f",
-            b"old/n/f",
-            b"old/link",
-        )
-        assert not may_compare(*removed, b"old/deep/f")
+        assert staging.comparable(files, 1, 100) == []
         (dest / "old/deep/f").touch()
-        assert may_compare(*removed, b"old/deep/f")
-        for path in (b"out/f", b"out/deep/f", b"old/link/f", b"old/deep/f/below"):
-            assert not may_compare(b"old/deep/f", *removed, path), path
+        assert staging.comparable(files, 1, 100) == files[: len(paths)]
+        assert staging.comparable(files, 1, len(paths) - 1) == files[len(paths) - 1 : len(paths)]
+        assert staging.comparable(files, 2, 100) == []
 
 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
