@@ -6,6 +6,7 @@ Every measurement starts the program again: imports are part of its cost.
 import compileall
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,10 @@ _GRACE = 20
 def install(folder: Path, parts: Iterable[Path]) -> Path:
     """A folder of programs that start as installed ones do, of huai's packages in `parts`.
 
-    Not those of the editable installation: what finds its parts takes 15 ms at each start.
+    Not those of the editable installation: what finds its parts takes 15 ms at each start.  The
+    first start writes the bytecode of other packages, whatever the caller's environment.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     venv.create(folder, symlinks=True)
     bin_folder = folder / "bin"
     paths = {"base": str(folder), "platbase": str(folder)}
