@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,52 +13,26 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.commit.shard_record import shard_key
-from huai_server.config.tables import ModuleEngine
-from tests.support.committing import (
-    NAME,
-    SECONDS,
-    Upstream,
-    run_server,
-    server_command,
-    server_environment,
+from tests.support.committing import NAME, SECONDS, Upstream, run_server
+from tests.support.sharded import (
+    committed,
+    configure,
+    cut_upstream,
+    ended,
+    make_slow,
+    started,
+    whole_id,
 )
 
 Commit = Callable[[Upstream], dict[str, Any]]
 
 
-def configure(upstream: Upstream, **engine: object) -> None:
-    upstream.configure(engine=ModuleEngine(shard_entries=200, **engine))  # type: ignore[arg-type]
-    upstream.root.mkdir(exist_ok=True)
-    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"', f"[modules.{NAME}.engine]"]
-    values = {"shard_entries": 200, **engine}
-    lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    (upstream.root / "server.toml").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
-    upstream = Upstream(short_path)
-    for number in range(150):
-        upstream.write(f"pool/a/{number}", f"a{number}")
-        upstream.write(f"pool/b/c/{number}", f"b{number}")
-    for number in range(20):
-        upstream.write(f"small/{number}", "x" * number)
-    upstream.write("top", "top")
-    os.link(upstream.tree / "pool/b/c/7", upstream.tree / "pool/a/linked")
-    os.link(upstream.tree / "pool/b/c/7", upstream.tree / "pool/b/c/zz")
-    os.link(upstream.tree / "pool/a/8", upstream.tree / "pool/a/within")
-    os.link(upstream.tree / "top", upstream.tree / "small/top")
-    configure(upstream)
+    upstream = cut_upstream(short_path)
     yield upstream
     upstream.prove_sound()
     assert not list((upstream.places.folder / "shards").glob("results/*"))
-
-
-def committed(upstream: Upstream, *arguments: str, code: int = 0) -> dict[str, Any]:
-    done = run_server(upstream.root, "commit", NAME, "--json", *arguments)
-    assert done.returncode == code, done.stderr
-    events = map(json.loads, done.stdout.splitlines())
-    return next((each for each in events if each.get("type") == "commit"), {})
 
 
 def by_processes(upstream: Upstream) -> dict[str, Any]:
@@ -86,12 +59,6 @@ def by_commands(upstream: Upstream) -> dict[str, Any]:
     done = committed(upstream, "--from-shards", str(folder))
     assert not list(folder.iterdir())
     return done
-
-
-def whole_id(upstream: Upstream, folder: Path) -> tuple[str, dict[str, str]]:
-    alone = Upstream(folder, upstream.tree)
-    alone.commit()
-    return alone.entries_id, alone.links()
 
 
 @pytest.mark.parametrize("commit", [by_processes, by_commands])
@@ -207,32 +174,6 @@ def test_a_cut_pack_is_not_installed(upstream: Upstream) -> None:
     committed(upstream, "--from-shards", str(folder), code=ExitCode.CONFIG)
     pack.write_bytes(content)
     committed(upstream, "--from-shards", str(folder))
-
-
-def started(upstream: Upstream, path: bytes) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a commit, and return it with the process that scans a shard, which takes long."""
-    command = server_command(upstream.root, "commit", NAME, "--engine", "local://2")
-    running = subprocess.Popen(command, env=server_environment(), stderr=subprocess.PIPE)
-    lock = upstream.places.folder / "shards" / shard_key(path) / "lock"
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        process = lock.read_text().strip() if lock.exists() else ""
-        if process:
-            return running, int(process)
-        time.sleep(0.01)
-    raise AssertionError("the shard did not begin")
-
-
-def make_slow(upstream: Upstream) -> None:
-    """Let the scan of a shard read many bytes."""
-    with (upstream.tree / "pool/a/large").open("wb") as file:
-        file.truncate(2 << 30)
-
-
-def ended(running: subprocess.Popen[bytes]) -> int:
-    _, errors = running.communicate(timeout=SECONDS)
-    assert b"Traceback" not in errors, errors.decode()
-    return running.returncode
 
 
 def test_a_killed_worker_is_replaced(upstream: Upstream, tmp_path: Path) -> None:

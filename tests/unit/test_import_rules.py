@@ -25,6 +25,10 @@ BREAKING = {
         "server/huai_server/store/loose.py",
         "import obstore",
     ),
+    "One module of the server knows Dask": (
+        "server/huai_server/commit/engine.py",
+        "import distributed",
+    ),
     "Programs are started by these modules only": (
         "client/huai_client/planted.py",
         "from subprocess import run",

@@ -10,6 +10,7 @@ fails twice has no result.
 import multiprocessing
 import os
 import re
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
@@ -21,11 +22,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.commit.shard_record import BEGAN, RECORD, shard_key
+from huai_schema.paths import show
+from huai_server.commit.shard_record import BEGAN, RECORD, check_version, shard_key
 from huai_server.commit.shard_scan import Task, scan_shard
 from huai_server.config.tables import ENGINE
-from huai_server.state.errors import StorageError
+from huai_server.scan.types import ScanError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -33,34 +36,56 @@ if TYPE_CHECKING:
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
 _COPIES = 2
+_KILLED = "KilledWorker"
+"""The name of Dask's error for a task whose workers ended."""
 
 
 class EngineError(HuaiError):
-    """The engine cannot be used."""
+    """The engine cannot be used, or a shard failed in a way in which all others would fail."""
 
-    exit_code = ExitCode.USAGE
+    def __init__(self, message: str, hint: str, code: ExitCode = ExitCode.NETWORK) -> None:
+        """Keep the exit code too."""
+        super().__init__(message, hint=hint)
+        self.exit_code = code  # type: ignore[misc] # that of the shard
 
 
-class _TaskError(msgspec.Struct, frozen=True):
-    """An error of a task; empty if there was none."""
+class _Failure(msgspec.Struct, frozen=True):
+    """The error of a task; empty if there was none."""
 
     message: str = ""
     hint: str = ""
-    is_fatal: bool = False
-    """True if no other shard would fare better: the run ends."""
+    code: ExitCode = ExitCode.OK
+    """The exit code of the commit; 0 if other shards may fare better."""
 
 
 def open_engine(url: str) -> Callable[[], Executor]:
     """Return the function that starts the engine at `url`; raises `EngineError` for another URL."""
-    local = re.fullmatch(ENGINE, url)
-    if local is None:
+    match = re.fullmatch(ENGINE, url)
+    if match is None:
         raise EngineError(
-            f"{url}: no such engine", hint="give local://N for N processes of this machine"
+            f"{url}: no such engine",
+            "give local://N for N processes of this machine, or dask://HOST:PORT",
+            ExitCode.USAGE,
         )
-    context = multiprocessing.get_context("spawn")
-    return lambda: ProcessPoolExecutor(
-        int(local[1]), mp_context=context, initializer=_end_with_parent
-    )
+    if match["processes"]:
+        context, count = multiprocessing.get_context("spawn"), int(match["processes"])
+        return lambda: ProcessPoolExecutor(count, context, initializer=_end_with_parent)
+    try:
+        from huai_server.commit.dask_engine import DaskExecutor  # few need it
+    except ModuleNotFoundError as error:
+        raise EngineError(
+            f"{url}: {error.name} is not installed, but Dask needs it",
+            "pip install 'huai[dask]'",
+            ExitCode.REQUIREMENT,
+        ) from error
+
+    def connect() -> Executor:
+        try:
+            return DaskExecutor(match["address"])
+        except OSError as error:
+            raise EngineError(f"{url}: {error}", "start its scheduler and workers") from error
+
+    return connect
 
 
 def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
@@ -83,7 +108,7 @@ class _Run:
         """The last sign of life of begun shards, and when it was seen."""
         self._alone: list[bytes] = []
         """Shards one of which may have killed its process: they run one at a time, last."""
-        self._running = 0
+        self._running = self._starts = 0
         self._engine = start()
 
     def finish(self) -> None:
@@ -103,15 +128,23 @@ class _Run:
 
     def close(self) -> None:
         """End the engine; processes of this machine are killed, as one may be stopped."""
-        self._engine.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.kill()
+        self._engine.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, path: bytes) -> None:
         text = msgspec.json.encode(self._pending[path]).decode()
+        self._signs.pop(path, None)
+        self._place(path).unlink(missing_ok=True)  # it may wait longer than the deadline
         try:
             future = self._engine.submit(run_task, text)
         except BrokenExecutor:
+            self._starts += 1
+            if self._starts > _COPIES * len(self._copies):  # then some end before they begin
+                raise EngineError(
+                    "the processes of the engine end at once",
+                    "look for their last words above, and into the log of the kernel",
+                ) from None
             self._engine = self._start()
             future = self._engine.submit(run_task, text)
         self._running += 1
@@ -121,20 +154,30 @@ class _Run:
         task = self._pending.get(path)
         if task is None:  # another copy was first
             return
+        if future.cancelled():
+            raise EngineError(
+                "the engine dropped its tasks: its scheduler is gone",
+                "commit again: finished shards are not scanned again",
+            )
         failure = future.exception()
         if failure is None:
-            answer = msgspec.json.decode(future.result(), type=_TaskError)
-            if answer.is_fatal:
-                raise StorageError(answer.message, hint=answer.hint)
+            answer = msgspec.json.decode(future.result(), type=_Failure)
+            if answer.code:
+                raise EngineError(answer.message, answer.hint, answer.code)
             if not answer.message or (Path(task.folder) / (shard_key(path) + RECORD)).exists():
                 del self._pending[path]
                 return
+        elif not isinstance(failure, BrokenExecutor) and type(failure).__name__ != _KILLED:
+            raise EngineError(
+                f"a process of the engine cannot run huai: {failure!r}",
+                f"install huai {__version__} on all nodes, and look into the log of that process",
+                ExitCode.REQUIREMENT,
+            )
         has_begun = self._sign(path) is not None
         self._copies[path] += has_begun
-        self._signs.pop(path, None)
         if self._copies[path] >= _COPIES:
             del self._pending[path]
-        elif isinstance(failure, BrokenExecutor) and has_begun:
+        elif failure is not None and has_begun:
             self._alone.append(path)
         else:
             self._submit(path)
@@ -150,7 +193,6 @@ class _Run:
                 self._signs[path] = sign, now
             elif now - self._signs[path][1] > self._deadline and path not in self._alone:
                 self._copies[path] += 1
-                self._signs[path] = sign, now
                 if self._copies[path] >= _COPIES:
                     del self._pending[path]
                 else:
@@ -158,21 +200,26 @@ class _Run:
 
     def _sign(self, path: bytes) -> float | None:
         try:
-            sign = Path(self._pending[path].folder) / (shard_key(path) + BEGAN)
-            return sign.stat().st_mtime
+            return self._place(path).stat().st_mtime
         except OSError:
             return None
 
+    def _place(self, path: bytes) -> Path:
+        """Return the file that a process touches."""
+        return Path(self._pending[path].folder) / (shard_key(path) + BEGAN)
+
 
 def run_task(text: str) -> str:
-    """Scan the shard of an encoded task; return the encoded `_TaskError`."""
-    task = msgspec.json.decode(text, type=Task)
-    answer = _TaskError()
+    """Scan the shard of an encoded task; return the encoded `_Failure`."""
+    task, failure = msgspec.json.decode(text, type=Task), _Failure()
     try:
+        check_version(task.version)
         scan_shard(task)
     except HuaiError as error:
-        answer = _TaskError(error.message, error.hint, isinstance(error, StorageError))
-    return msgspec.json.encode(answer).decode()
+        code = ExitCode.OK if isinstance(error, ScanError) else error.exit_code
+        where = f"{socket.gethostname()}: {show(task.path)}: {error.message}"
+        failure = _Failure(where, error.hint, code)
+    return msgspec.json.encode(failure).decode()
 
 
 def _end_with_parent() -> None:

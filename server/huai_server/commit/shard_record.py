@@ -68,14 +68,19 @@ class ShardVersionError(HuaiError):
     exit_code = ExitCode.REQUIREMENT
 
 
+def check_version(version: str, where: str = "the task") -> None:
+    """Raise `ShardVersionError` for another version than this one."""
+    if version != __version__:
+        raise ShardVersionError(
+            f"{where} was made by huai {version}, and this is {__version__}",
+            hint="install one version on all nodes, and scan the shards again",
+        )
+
+
 def check_record(record: ShardRecord, base: str, module: Module) -> None:
     """Raise an error if a record is of another version, base or configuration."""
     where = f"the result of {record.node} for {record.path!r}"
-    if record.version != __version__:
-        raise ShardVersionError(
-            f"{where} was made by huai {record.version}, and this is {__version__}",
-            hint="install one version on all nodes, and scan the shards again",
-        )
+    check_version(record.version, where)
     for name, theirs, ours in (
         ("base", record.base, base),
         ("configuration", record.settings, settings_of(module)),

@@ -164,10 +164,11 @@ class Shards:
         if not planned:
             return
         with storage_errors(self._results):
-            self._results.mkdir(parents=True, exist_ok=True)
             run = _RUN.load(self._run_file)
             current = self._base, settings_of(making.module)
             if not run or (run.base, run.settings) != current or run.began < now - _AGE:
+                shutil.rmtree(self._results, ignore_errors=True)
+                self._results.mkdir(parents=True, exist_ok=True)
                 run = _RunRecord(os.urandom(8).hex(), *current, now)
                 _RUN.save(self._run_file, run)
         name, root = making.places.folder.name, str(making.places.root)

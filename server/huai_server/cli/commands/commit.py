@@ -77,7 +77,8 @@ _Done: TypeAlias = Committed[CommitResult]
     "--engine",
     default="",
     metavar="URL",
-    help="Scan shards of the tree by other processes: local://N starts N on this machine.",
+    help="Scan shards of the tree by other processes: local://N starts N on this machine, "
+    "dask://HOST:PORT uses the workers of Dask.",
 )
 @click.option(
     "--from-shards",

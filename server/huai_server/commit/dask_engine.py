@@ -1,0 +1,52 @@
+"""Scans of shards on the workers of Dask; only this module loads it.
+
+Dask runs the tasks of a dead worker again by itself.  Encryption and time-outs are those of Dask's
+own configuration.
+"""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from distributed import Client, LocalCluster
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_SECONDS = 5
+"""The time for the workers of this machine to end."""
+
+
+class DaskExecutor(Executor):
+    """The workers of the scheduler at `address`, or one for each core of this machine.
+
+    Raises `OSError` if the scheduler cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        # It would print tracebacks if the scheduler ends, which is an error of the commit.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        self._cluster = None if address else _start_cluster()
+        self._client = Client(address or self._cluster, set_as_default=False)
+        # Not pure: a second copy of a task must not get the result of the first.
+        self._tasks: Executor = self._client.get_executor(pure=False)
+
+    def submit(
+        self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> "Future[_T]":
+        """Submit a task."""
+        return self._tasks.submit(function, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Disconnect, and end workers of this machine."""
+        self._tasks.shutdown(wait and not cancel_futures)
+        self._client.close()
+        if self._cluster:
+            self._cluster.close(_SECONDS)
+
+
+def _start_cluster() -> LocalCluster:
+    return LocalCluster(threads_per_worker=1, memory_limit=None, dashboard_address=None)

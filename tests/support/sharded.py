@@ -1,0 +1,91 @@
+"""Commits of shards: a tree that is cut, and processes that scan it."""
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from huai_server.commit.shard_record import shard_key
+from huai_server.config.tables import ModuleEngine
+from tests.support.committing import (
+    NAME,
+    SECONDS,
+    Upstream,
+    run_server,
+    server_command,
+    server_environment,
+)
+
+
+def configure(upstream: Upstream, **engine: object) -> None:
+    upstream.configure(engine=ModuleEngine(shard_entries=200, **engine))  # type: ignore[arg-type]
+    upstream.root.mkdir(exist_ok=True)
+    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"', f"[modules.{NAME}.engine]"]
+    values = {"shard_entries": 200, **engine}
+    lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    (upstream.root / "server.toml").write_text("\n".join(lines) + "\n")
+
+
+def cut_upstream(folder: Path) -> Upstream:
+    """An upstream with three shards, and files with names in several."""
+    upstream = Upstream(folder)
+    for number in range(150):
+        upstream.write(f"pool/a/{number}", f"a{number}")
+        upstream.write(f"pool/b/c/{number}", f"b{number}")
+    for number in range(20):
+        upstream.write(f"small/{number}", "x" * number)
+    upstream.write("top", "top")
+    os.link(upstream.tree / "pool/b/c/7", upstream.tree / "pool/a/linked")
+    os.link(upstream.tree / "pool/b/c/7", upstream.tree / "pool/b/c/zz")
+    os.link(upstream.tree / "pool/a/8", upstream.tree / "pool/a/within")
+    os.link(upstream.tree / "top", upstream.tree / "small/top")
+    configure(upstream)
+    return upstream
+
+
+def committed(upstream: Upstream, *arguments: str, code: int = 0) -> dict[str, Any]:
+    done = run_server(upstream.root, "commit", NAME, "--json", *arguments)
+    assert done.returncode == code, done.stderr
+    events = map(json.loads, done.stdout.splitlines())
+    return next((each for each in events if each.get("type") == "commit"), {})
+
+
+def whole_id(upstream: Upstream, folder: Path) -> tuple[str, dict[str, str]]:
+    alone = Upstream(folder, upstream.tree)
+    alone.commit()
+    return alone.entries_id, alone.links()
+
+
+def started(
+    upstream: Upstream, path: bytes, engine: str = "local://2"
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a commit, and return it with the process that scans a shard, which takes long."""
+    command = server_command(upstream.root, "commit", NAME, "--engine", engine)
+    running = subprocess.Popen(command, env=server_environment(), stderr=subprocess.PIPE)
+    return running, scanning(upstream, path)
+
+
+def scanning(upstream: Upstream, path: bytes, after: int = 0) -> int:
+    """Wait for the process that scans a shard; with `after`, for the one after that."""
+    lock = upstream.places.folder / "shards" / shard_key(path) / "lock"
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        process = lock.read_text().strip() if lock.exists() else ""
+        if process and int(process) != after:
+            return int(process)
+        time.sleep(0.01)
+    raise AssertionError("the shard did not begin")
+
+
+def make_slow(upstream: Upstream) -> None:
+    """Let the scan of a shard read many bytes."""
+    with (upstream.tree / "pool/a/large").open("wb") as file:
+        file.truncate(2 << 30)
+
+
+def ended(running: subprocess.Popen[bytes]) -> int:
+    _, errors = running.communicate(timeout=SECONDS)
+    assert b"Traceback" not in errors, errors.decode()
+    return running.returncode
