@@ -12,8 +12,9 @@ from huai_server.cli.options import console_options, module_argument
 
 @click.command()
 @module_argument
+@click.option("-0", "--null", is_flag=True, help="End each path with NUL, and do not quote it.")
 @console_options()
-def command(root: Path, /, name: str, console: Console) -> int:
+def command(root: Path, /, name: str, console: Console, *, null: bool) -> int:
     """List the directories to scan as shards for the next commit of the module NAME.
 
     --json has the base of the next commit, and the entries of each directory in it.
@@ -21,5 +22,8 @@ def command(root: Path, /, name: str, console: Console) -> int:
     base, planned = modules.plan_shards(root, name)
     for path, entries in planned.items():
         console.event("planned_shard", module=name, path=exact(path), base=base, entries=entries)
-        console.result(show(path))
+        if null:
+            click.echo(path + b"\0", nl=False)
+        else:
+            console.result(show(path))
     return 0
