@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_native._native import TreeReader, relink
+from huai_native._native import ListingHashes, TreeReader, relink
 from huai_schema.codec.escaping import unescape
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, is_within
@@ -102,6 +102,10 @@ def test_parts_make_the_tree_of_one_scan(tree: Planted) -> None:
         scan = read(root, objects)
         alone, reads = combined(root, objects, disjoint(tree.cuts, root))
         assert alone == scan.part[0]
+        hashes = ListingHashes(b"")
+        for read_part in reads:  # those of the shards are known when the tree is hashed
+            hashes.of_tree(read_part.part[0], objects)
+        assert hashes.of_tree(alone, objects) == ListingHashes(b"").of_tree(alone, objects)
         parts = reads if len(reads) == len(disjoint(tree.cuts, root)) + 1 else reads[:-1]
         totals = [
             sum(numbers) for numbers in zip(*(each.part[1][0] for each in parts), strict=True)
