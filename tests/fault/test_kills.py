@@ -22,6 +22,7 @@ from tests.fault.scenarios import (
     plain,
     publishing,
     served,
+    shards,
     sync,
     trash,
 )
@@ -46,6 +47,10 @@ SCENARIOS: tuple[Scenario[Any], ...] = (
     Scenario("commit, of a large directory", commit.large_directory, commit.run,
              commit.parts_are_written, [commit.is_finished], {"", "in parts"},
              [KILLED._replace(calls=("write",))]),
+    Scenario("commit, of shards by an engine", shards.by_engine, shards.run, commit.is_old_or_new,
+             [shards.is_continued], {"old", "new"}, COMMITTING),
+    Scenario("commit, of shards by commands", shards.by_commands, shards.run, commit.is_old_or_new,
+             [shards.is_continued, commit.is_finished], {"old", "new"}, COMMITTING),
     Scenario("commit, of a list", commit.listed, commit.run_listing,
              commit.list_commits_all, [commit.later_lists_are_enough], {"", commit.NO_RECORD}),
     Scenario("commit, then of a list", commit.not_listed, commit.run_listing,

@@ -19,11 +19,13 @@ from tests.support.committing import (
 )
 
 
-def configure(upstream: Upstream, **engine: object) -> None:
-    upstream.configure(engine=ModuleEngine(shard_entries=200, **engine))  # type: ignore[arg-type]
-    upstream.root.mkdir(exist_ok=True)
-    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"', f"[modules.{NAME}.engine]"]
+def configure(upstream: Upstream, *, mounts: bool = False, **engine: object) -> None:
+    """Configure the engine, also in server.toml; with `mounts`, other file systems are scanned."""
     values = {"shard_entries": 200, **engine}
+    upstream.configure(engine=ModuleEngine(**values), one_file_system=not mounts)  # type: ignore[arg-type]
+    upstream.root.mkdir(exist_ok=True)
+    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"']
+    lines += ["one_file_system = false"] * mounts + [f"[modules.{NAME}.engine]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     (upstream.root / "server.toml").write_text("\n".join(lines) + "\n")
 
@@ -52,8 +54,12 @@ def committed(upstream: Upstream, *arguments: str, code: int = 0) -> dict[str, A
     return next((each for each in events if each.get("type") == "commit"), {})
 
 
-def whole_id(upstream: Upstream, folder: Path) -> tuple[str, dict[str, str]]:
+def whole_id(
+    upstream: Upstream, folder: Path, *, mounts: bool = False
+) -> tuple[str, dict[str, str]]:
+    """Return the id of the tree by one scan, and the hardlinks with their leaders."""
     alone = Upstream(folder, upstream.tree)
+    alone.configure(one_file_system=not mounts)
     alone.commit()
     return alone.entries_id, alone.links()
 

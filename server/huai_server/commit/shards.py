@@ -125,13 +125,14 @@ class Shards:
         """Remove the results, which the commit has now, and digests of earlier shards."""
         if not self._records:
             return
+        if self._results.parent == self._folder:
+            shutil.rmtree(self._results, ignore_errors=True)
         for path, record in self._records.items():
-            for pack in [record.pack] if record and record.pack else []:
-                for suffix in (PACK, INDEX):
-                    (self._results / f"{pack}{suffix}").unlink(missing_ok=True)
-            for suffix in (RECORD, BEGAN):
-                (self._results / f"{shard_key(path)}{suffix}").unlink(missing_ok=True)
-        self._run_file.unlink(missing_ok=True)
+            names = [shard_key(path) + suffix for suffix in (RECORD, BEGAN)]
+            if record and record.pack:
+                names += [record.pack + suffix for suffix in (PACK, INDEX)]
+            for name in names:
+                (self._results / name).unlink(missing_ok=True)
         if None not in self._records.values():
             for table in self._making.reader.tables[1:]:
                 shutil.rmtree(table, ignore_errors=True)

@@ -11,15 +11,14 @@ from huai_server.commit.read_limits import ReadLimits
 from tests.fault.killing import Ground, Hit, undone
 from tests.support.committing import NAME, Upstream, fsck
 
-_NEAR_THE_END = 10
-"""Calls of a commit that follow the move of the branch, at most."""
-
 
 @dataclass
 class Committing:
     """A tree with something to commit."""
 
     upstream: Upstream
+    calls_at_the_end: int = 10
+    """Calls of a commit that follow the move of the branch, at most."""
 
     def __post_init__(self) -> None:
         self.folders = [self.upstream.root]
@@ -88,7 +87,7 @@ def is_old_or_new(scene: Committing, hit: Hit) -> str:
         return "old"
     # Some of the tree could not be read with 41.
     assert hit.word == "41" or upstream.entries_id == scene.tree
-    assert not hit.killed or hit.point > hit.total - _NEAR_THE_END
+    assert not hit.killed or hit.point > hit.total - scene.calls_at_the_end
     return "new"
 
 

@@ -1,0 +1,84 @@
+"""A commit of shards, whose scans run in its process or ran before: killed, or refused a call."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from huai_schema.errors import HuaiError
+from huai_server.commit import engine
+from huai_server.commit.commit import commit_tree
+from huai_server.commit.result import CommitOptions, CommitResult
+from huai_server.commit.shard_scan import Task, scan_shard
+from tests.fault.killing import Ground, Hit
+from tests.fault.scenarios.commit import Committing, is_finished
+from tests.support.committing import NAME, Upstream
+from tests.support.sharded import configure
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _SerialExecutor(Executor):
+    """Runs each task when it is submitted, so that a fault meets it too."""
+
+    def submit(
+        self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> "Future[_T]":
+        future: Future[_T] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+def by_engine(ground: Ground) -> Committing:
+    """Two shards, with a file that has names in both, and changes in one."""
+    ground.patch.setattr(engine, "open_engine", lambda _: _SerialExecutor)
+    upstream = Upstream(ground.folder)
+    configure(upstream, shard_entries=20)
+    for number in range(30):
+        upstream.write(f"d{number % 2}/f{number}", "x" * number)
+    upstream.commit()
+    upstream.write("d1/new", "new")
+    os.link(upstream.tree / "d0/f0", upstream.tree / "d1/linked")
+    return Committing(upstream, calls_at_the_end=25)
+
+
+def by_commands(ground: Ground) -> Committing:
+    scene = by_engine(ground)
+    for path in (b"d0", b"d1"):
+        scan_shard(Task(str(scene.upstream.root), NAME, path, None, str(_jobs(scene))))
+    return scene
+
+
+def _jobs(scene: Committing) -> Path:
+    return scene.upstream.root / "jobs"
+
+
+def _commit(scene: Committing) -> CommitResult:
+    jobs = _jobs(scene)
+    shards = jobs if jobs.exists() else None
+    options = CommitOptions(engine="" if shards else "serial", shards=shards)
+    return commit_tree(NAME, scene.upstream.module, scene.upstream.places, options)
+
+
+def run(scene: Committing) -> str:
+    """Commit; what came of it, in a word."""
+    try:
+        result = _commit(scene)
+    except HuaiError as error:
+        return f"{int(error.exit_code)} {error.message}"
+    if result.problems:
+        return f"{int(result.exit_code)} {result.problems}"
+    return "changed" if result.changed else "unchanged"
+
+
+def is_continued(scene: Committing, hit: Hit) -> None:
+    """The next one uses the results; those that commands left are for one commit."""
+    results = hit.killed and [*scene.upstream.root.rglob("*.shard")]
+    if scene.head == scene.before or not _jobs(scene).exists():
+        result = _commit(scene)
+        assert result.problems == ()
+        assert not results or result.hashed_files <= 2
+        assert not [*scene.upstream.root.rglob("*.shard")]
+    is_finished(scene, hit)
