@@ -1,0 +1,80 @@
+"""Shards that are scanned on nodes, each of which has mounted the tree itself.
+
+A node is a namespace of mounts and network.  The tree is an overlay there, with another device
+number.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.committing import SECONDS, Upstream, server_command, server_environment
+from tests.support.mounting import needs_mounts
+from tests.support.sharded import cut_upstream, whole_id
+
+SHARDS = ("pool/a", "pool/b", "small")
+
+
+class Nodes:
+    """Nodes that see one tree, state and folder for results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.upstream = cut_upstream(folder)
+        self.tree = self.upstream.tree.rename(folder / "lower")
+        self.upstream.tree.mkdir()
+        self.jobs = folder / "jobs"
+        self._empty, self._others = folder / "empty", folder / "others"
+        self._empty.mkdir()
+        self._others.mkdir()
+
+    def run(self, node: int, *commands: list[str]) -> list[dict[str, object]]:
+        """Run commands of huai-server on a node; return their events, and the device before."""
+        mount = f"mount -t overlay -o lowerdir={self.tree}:{self._empty} none"
+        # Each file system takes the next free number.
+        lines = [f"mount -t tmpfs none {self._others}"] * node
+        lines += [f"{mount} {self.upstream.tree}"]
+        lines += [f"stat --format '{{\"device\": %d}}' {self.upstream.tree}"]
+        for command in commands:
+            line = server_command(self.upstream.root, *command, "--json")
+            lines.append(" ".join(f"'{word}'" for word in line))
+        done = subprocess.run(
+            ["unshare", "--mount", "--net", "sh", "-ec", "\n".join(lines)],
+            env=server_environment(),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def scan(self, node: int, *paths: str) -> list[dict[str, object]]:
+        return self.run(node, *(["shard", "m", path, "--to", str(self.jobs)] for path in paths))
+
+    def commit(self, node: int) -> dict[str, object]:
+        events = self.run(node, ["commit", "m", "--from-shards", str(self.jobs)])
+        return next(event for event in events if event.get("type") == "commit")
+
+
+@pytest.fixture
+def nodes(short_path: Path) -> Iterator[Nodes]:
+    nodes = Nodes(short_path)
+    yield nodes
+    nodes.upstream.prove_sound()
+
+
+@needs_mounts
+def test_nodes_with_other_device_numbers_read_no_file_again(nodes: Nodes, tmp_path: Path) -> None:
+    first = nodes.scan(1, *SHARDS[:2])
+    second = nodes.scan(2, *SHARDS[2:])
+    assert first[0]["device"] != second[0]["device"]
+    assert nodes.commit(0)["problems"] == []
+    alone = Upstream(tmp_path, nodes.tree)
+    assert (nodes.upstream.entries_id, nodes.upstream.links()) == whole_id(alone, tmp_path)
+    again = [*nodes.scan(2, *SHARDS[:2]), *nodes.scan(0, *SHARDS[2:])]
+    assert [event["hashed_files"] for event in again if "type" in event] == [0, 0, 0]
+    committed = nodes.commit(1)
+    assert (committed["changed"], committed["hashed_files"]) == (False, 0)
