@@ -66,7 +66,7 @@ impl HardlinkGroups {
         }
     }
 
-    /// Return the changed leaves, `None` if they stay unchanged, and note the pairs.
+    /// Return the changed leaves, `None` if they stay unchanged; adds each leader with its member to the pairs.
     fn resolved(&mut self, seen: &Directory, unsure: &BTreeSet<Vec<u8>>) -> Option<Vec<u8>> {
         let mut leaves = Vec::new();
         let mut copied = 0;

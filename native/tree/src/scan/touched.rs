@@ -166,8 +166,8 @@ impl Examination<'_> {
                 other_names.judge(&directory, names);
                 self.result.push(directory, other_names);
             }
-            ReadDirectory::Crowd(mut crowd) => {
-                while let Some(part) = crowd.next()? {
+            ReadDirectory::Large(mut large) => {
+                while let Some(part) = large.next()? {
                     other_names.judge(&part, names);
                     self.result.push(part, std::mem::take(&mut other_names));
                     other_names.is_whole = true;
@@ -179,7 +179,7 @@ impl Examination<'_> {
 }
 
 impl Others {
-    /// Note the names in an unknown state, and those of the examined `names` that are gone.
+    /// Set `unsure`, the names in an unknown state, and `gone`, those of the examined `names` at which nothing is.
     fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
         for problem in &directory.problems {
             if problem.is_of_entry() {

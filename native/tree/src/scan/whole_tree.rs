@@ -61,7 +61,7 @@ impl Scan {
         })
     }
 
-    /// Look up the digests of files in a snapshot as those of the same files in `live`.
+    /// Number the file system of the root, a snapshot of `live`, as that of `live`, so that known digests of its files are found.
     pub fn of_snapshot(self, live: &[u8]) -> Result<Self> {
         let joined = self
             .file_systems
@@ -131,11 +131,11 @@ impl Scan {
             let frame = match self.first.pop_front() {
                 None => break,
                 Some(ReadDirectory::Frame(frame)) => frame,
-                Some(ReadDirectory::Crowd(mut crowd)) => {
-                    let part = crowd.next();
-                    let part = part.map_err(|errno| Error::new("read", crowd.path(), errno))?;
+                Some(ReadDirectory::Large(mut large)) => {
+                    let part = large.next();
+                    let part = part.map_err(|errno| Error::new("read", large.path(), errno))?;
                     let Some(part) = part else { continue };
-                    self.first.push_front(ReadDirectory::Crowd(crowd));
+                    self.first.push_front(ReadDirectory::Large(large));
                     Frame::Read(part)
                 }
             };

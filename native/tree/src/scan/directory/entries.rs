@@ -10,8 +10,8 @@ use huai_sys::call::{self, FileType, Outcome, Status};
 use huai_sys::error::Errno;
 use huai_sys::listing::reserve;
 
-use super::crowd::{Parts, ReadDirectory};
 use super::frame::{Directory, Frame, Problem, Reason};
+use super::large::{Parts, ReadDirectory};
 use super::leaf::{Leaf, Leaves};
 use super::place::{OpenDirectory, Tree};
 use crate::walk::owners::LastOwners;
@@ -68,7 +68,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Return true if an entry has to be examined; names that are too long are counted.
+    /// True unless a pattern leaves out an entry of this type, or its name or path is too long, which is counted.
     pub(super) fn wants(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -88,8 +88,10 @@ impl Entries {
         fits
     }
 
-    /// Add an entry.  If type and name decide, it is not examined, which would fail in a directory
-    /// without search permission.
+    /// Add an entry as a leaf, a subdirectory or a problem; a vanished entry is left out.
+    ///
+    /// Reserved names and known directories are added without a stat, which needs search permission.  An
+    /// entry that cannot be examined becomes a problem.
     pub(super) fn add(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -111,7 +113,7 @@ impl Entries {
         }
     }
 
-    /// Add an entry; `listed` is the type that the directory stated, which may have changed since.
+    /// Add an entry that was examined; `listed` is the type that the directory stated, which may have changed since.
     fn add_known(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -151,7 +153,7 @@ impl Entries {
         }
     }
 
-    /// Add a symlink; one that vanished is left out, one with an unfit target skipped.
+    /// Add a symlink; a vanished one is left out.  If no snapshot can hold the target, the symlink is counted as skipped.
     fn add_symlink(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -209,8 +211,8 @@ impl Entries {
             ..directory
         };
         if self.are_many {
-            let crowd = self.parts.end(head, is_open, &mut self.problems)?;
-            return Ok(ReadDirectory::Crowd(crowd));
+            let large = self.parts.end(head, is_open, &mut self.problems)?;
+            return Ok(ReadDirectory::Large(large));
         }
         let Leaves {
             lines,

@@ -33,7 +33,7 @@ impl FileSystems {
         *number.or_insert_with(|| identify(directory, status).unwrap_or_default())
     }
 
-    /// Give a snapshot of `live` the number of its file system; does nothing for another directory.
+    /// Give the file system of `snapshot` the number of that of `live`; does nothing unless `snapshot` is a copy of `live`.
     ///
     /// btrfs and ZFS have another id for each snapshot.  The copy of a directory has its inode and
     /// time of birth.

@@ -129,8 +129,7 @@ pub enum Reason {
 }
 
 impl Problem {
-    /// Return true if it is about an entry, not the directory itself, that is not committed
-    /// unchanged.
+    /// True if the problem is about an entry, not the directory itself, whose present state is unknown.
     pub(crate) fn is_of_entry(&self) -> bool {
         !self.name.is_empty() && !self.reason.leaves_out()
     }

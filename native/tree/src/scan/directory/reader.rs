@@ -7,9 +7,9 @@ use huai_sys::call::{self, FileType, Outcome, Status, terminated};
 use huai_sys::error::{Errno, is_shortage};
 use huai_sys::listing::Names;
 
-use super::crowd::{PART, ReadDirectory};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason, View};
+use super::large::{PART, ReadDirectory};
 use super::place::{OpenDirectory, Tree};
 use crate::walk::owners::LastOwners;
 use crate::walk::queue::Reading;
@@ -27,7 +27,7 @@ pub(super) enum Failure {
     Fatal(Errno),
 }
 
-/// Convert an error of the kernel into one of this directory, except for shortages and owners.
+/// Return a shortage as fatal, and any other error as a problem of the directory.
 fn as_failure(errno: Errno) -> Failure {
     if is_shortage(errno) {
         Failure::Fatal(errno)

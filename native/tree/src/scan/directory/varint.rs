@@ -12,7 +12,7 @@ pub(super) fn folded(now: u64, before: u64) -> u64 {
     }
 }
 
-/// Return the result of a step.
+/// Return the number after a step from `before`, given the result of `folded`.
 pub(super) fn unfolded(folded: u64, before: u64) -> u64 {
     let step = if folded & 1 == 0 {
         folded >> 1

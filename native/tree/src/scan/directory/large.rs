@@ -21,21 +21,21 @@ pub(crate) enum ReadDirectory {
     /// A complete frame.
     Frame(Frame),
     /// A large directory, which is passed on in parts.
-    Crowd(Crowd),
+    Large(LargeDirectory),
 }
 
 impl queue::Frame for ReadDirectory {
     fn size(&self) -> usize {
         match self {
             Self::Frame(frame) => frame.size(),
-            Self::Crowd(crowd) => crowd.size(),
+            Self::Large(large) => large.size(),
         }
     }
 }
 
 /// A large directory that was read.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct LargeDirectory {
     /// The first part, without its leaves; later parts share some of its fields.
     head: Directory,
     /// True if others can read it, except for some of its files.
@@ -63,7 +63,7 @@ impl Parts {
         self.packer.clear();
     }
 
-    /// Add the next leaf; `problems` are those met since the last part.
+    /// Add the next leaf; `problems` are those met since the last part, and go into the next one.
     pub(crate) fn add(&mut self, leaf: &Leaf<'_>, problems: &mut Vec<Problem>) -> Outcome<()> {
         self.packer.add(leaf)?;
         if self.packer.len() + problems.len() >= PART {
@@ -72,7 +72,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Complete a part, which takes the `problems`.
+    /// Store the leaves and `problems` met since the last part as a part; leaves `problems` empty.
     fn end_part(&mut self, problems: &mut Vec<Problem>) -> Outcome<()> {
         self.complete.push_back(Part {
             leaves: self.packer.finish_part()?,
@@ -87,11 +87,11 @@ impl Parts {
         head: Directory,
         is_open: bool,
         problems: &mut Vec<Problem>,
-    ) -> Outcome<Crowd> {
+    ) -> Outcome<LargeDirectory> {
         if self.complete.is_empty() || self.packer.len() + problems.len() > 0 {
             self.end_part(problems)?;
         }
-        Ok(Crowd {
+        Ok(LargeDirectory {
             head,
             is_open,
             parts: std::mem::take(&mut self.complete),
@@ -99,8 +99,8 @@ impl Parts {
     }
 }
 
-impl Crowd {
-    /// Return the bytes that it holds.
+impl LargeDirectory {
+    /// Return the bytes that the parts hold.
     pub(crate) fn size(&self) -> usize {
         let part = |part: &Part| part.leaves.size() + frame::size(&part.problems);
         self.parts.iter().map(part).sum()
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::scan::directory::packed::tests::status;
 
-    fn crowd(leaves: usize, problems_at: &[usize]) -> Crowd {
+    fn large(leaves: usize, problems_at: &[usize]) -> LargeDirectory {
         let mut parts = Parts::default();
         let mut problems = Vec::new();
         for number in 0..leaves {
@@ -171,8 +171,8 @@ mod tests {
         parts.end(head, true, &mut problems).unwrap()
     }
 
-    fn parts(mut crowd: Crowd) -> Vec<Directory> {
-        std::iter::from_fn(|| crowd.next().unwrap()).collect()
+    fn parts(mut large: LargeDirectory) -> Vec<Directory> {
+        std::iter::from_fn(|| large.next().unwrap()).collect()
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
             (PART, &[PART]),
             (2 * PART + 7, &[PART, PART, 7]),
         ] {
-            let split = parts(crowd(leaves, &[]));
+            let split = parts(large(leaves, &[]));
             let lines = |part: &Directory| part.leaves.split(|byte| *byte == b'\n').count() - 1;
             assert_eq!(split.iter().map(lines).collect::<Vec<_>>(), sizes);
             for (number, part) in split.iter().enumerate() {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_problem_comes_with_its_neighbours() {
-        let split = parts(crowd(2 * PART, &[5, PART + 1]));
+        let split = parts(large(2 * PART, &[5, PART + 1]));
         let plain: Vec<_> = split.iter().map(|part| part.is_plain).collect();
         assert_eq!(plain, [false, false, true]);
         for part in split.iter().take(2) {
