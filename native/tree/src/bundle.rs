@@ -76,7 +76,7 @@ impl<R: ObjectReader> BundleReader<R> {
     }
 }
 
-/// Return the file that the commit has at a path, or the head for one that cannot be sent.
+/// Return size and mtime of the committed file at a path, or the head that says that it is missing or too large.
 fn find<R: ObjectReader>(
     lookup: &mut Lookup<R>,
     path: &[u8],
@@ -107,7 +107,7 @@ fn find<R: ObjectReader>(
     })
 }
 
-/// Append the record of one file to `part`.
+/// Append the record of one file to `part`; without content if the file cannot be read as it was committed.
 fn append<'a>(
     root: &Root,
     path: &'a [u8],
@@ -147,7 +147,7 @@ fn is_as_committed(status: &Status, committed: &Committed) -> bool {
     (status.size, status.mtime) == (committed.size.into(), time_of(committed.mtime))
 }
 
-/// Return the head for a file that is not sent.
+/// Return the head for a file that is not sent, or the error of a shortage.
 fn failure(read: Outcome<bool>) -> Outcome<Head> {
     match read {
         Err(errno) if is_shortage(errno) => Err(errno),

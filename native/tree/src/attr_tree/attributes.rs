@@ -18,7 +18,7 @@ pub struct NewAttributes {
 }
 
 impl NewAttributes {
-    /// Return attributes with the numbers of user and group, if the creator does not stay the owner.
+    /// Return attributes with an mtime in nanoseconds and numbers of user and group; `None` if the creator stays the owner.
     pub fn new(mtime: i64, mode: u32, owners: Option<(u32, u32)>) -> Self {
         let (user, group) = owners.unwrap_or((LEAVE, LEAVE));
         Self {
@@ -29,29 +29,33 @@ impl NewAttributes {
         }
     }
 
-    /// Set all attributes of a file or directory; `unowned` counts owners that could not be set.
+    /// Set owner, mode and mtime of an open file or directory; an owner that may not be set is counted in `unowned`.
     pub(super) fn set(&self, of: BorrowedFd<'_>, unowned: &mut u64) -> Result<(), Errno> {
-        self.own(unowned, || change::set_owner(of, self.user, self.group))?;
+        self.set_owner(unowned, || change::set_owner(of, self.user, self.group))?;
         change::set_mode(of, self.mode)?;
         set_mtime(of, self.mtime)
     }
 
-    /// Set all attributes of a symlink.
+    /// Set owner and mtime of a symlink, which has no mode; an owner that may not be set is counted in `unowned`.
     pub(super) fn set_of_symlink(
         &self,
         directory: BorrowedFd<'_>,
         name: &[u8],
         unowned: &mut u64,
     ) -> Result<(), Errno> {
-        self.own(unowned, || {
+        self.set_owner(unowned, || {
             change::set_owner_at(directory, name, self.user, self.group)
         })?;
         change::set_mtime_at(directory, name, self.mtime)?;
         must_fit(self.mtime, || call::status_at(directory, name))
     }
 
-    /// Set the owner, or count that this is not allowed: everything else in the listing is right.
-    fn own(&self, unowned: &mut u64, set: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    /// Set the owner by `set`; if that is not permitted, count it in `unowned`: everything else in the listing is right.
+    fn set_owner(
+        &self,
+        unowned: &mut u64,
+        set: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         if self.user == LEAVE && self.group == LEAVE {
             return Ok(());
         }
@@ -66,13 +70,13 @@ impl NewAttributes {
     }
 }
 
-/// Set a time; an error if the file system stores another one.
+/// Set the mtime; fails with `OVERFLOW` if the file system stores another one.
 pub(super) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Result<(), Errno> {
     change::set_mtime(of, mtime)?;
     must_fit(mtime, || call::status(of))
 }
 
-/// Return an error if the file system stored another time than `wanted`.
+/// Fail with `OVERFLOW` if the file system stored another mtime than `wanted`.
 fn must_fit(wanted: Time, look: impl FnOnce() -> Result<call::Status, Errno>) -> Result<(), Errno> {
     // Every file system holds such a time, so it need not be checked.
     let is_usual = (0..=i64::from(i32::MAX)).contains(&wanted.seconds);

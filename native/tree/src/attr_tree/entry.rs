@@ -48,7 +48,7 @@ impl<'a> NewEntry<'a> {
         Self { kind, attributes }
     }
 
-    /// Make it as `name` in an open directory, where the name is free.
+    /// Make the entry as `name`, which must be free, in an open directory; counts owners that may not be set.
     pub(super) fn make(
         &self,
         ground: &Ground,
@@ -73,7 +73,7 @@ impl<'a> NewEntry<'a> {
         }
     }
 
-    /// Make a directory; without a building folder its attributes are set after its entries exist.
+    /// Make a directory.  Sets its attributes only with a building folder; else the caller sets them once its entries exist.
     fn make_directory(
         &self,
         ground: &Ground,

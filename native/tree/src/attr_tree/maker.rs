@@ -36,7 +36,7 @@ pub type OwnerNumbers<'a> =
     dyn FnMut(&[u8], &[u8]) -> huai_git::error::Result<(u32, u32)> + Send + 'a;
 
 impl Maker {
-    /// Open `root`; `privileged` means that permissions do not matter to this process.
+    /// Open `root` and the building folder; `privileged` means that permissions do not matter to this process.
     pub fn open(root: &[u8], building: Option<&[u8]>, privileged: bool) -> Result<Self> {
         let opened =
             |path: &[u8]| call::open_folder(path).map_err(|errno| Error::new("open", path, errno));
@@ -55,7 +55,7 @@ impl Maker {
         })
     }
 
-    /// Make an entry at a path.
+    /// Make an entry at a path; with a building folder it replaces what is there.
     pub fn make(&mut self, path: &[u8], entry: &NewEntry<'_>) -> Result<()> {
         let (above, name) = split(path);
         self.enter(above)?;
@@ -64,7 +64,7 @@ impl Maker {
     }
 
     /// Make the leaves of the directory at a path from their lines; `owners` returns the numbers of
-    /// a user and a group.  A stop takes effect between two leaves.
+    /// a user and a group.  Fails with `Stopped` between two leaves after a stop.
     pub fn make_leaves(
         &mut self,
         path: &[u8],
@@ -104,13 +104,13 @@ impl Maker {
         set(self).map_err(|errno| failed(errno, b"", path))
     }
 
-    /// Rename a directory, removing a leaf at the new path.
+    /// Rename a directory; what cannot be replaced at the new path moves to the building folder, without which this fails.
     pub fn rename_directory(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
         self.rename(old, new)
             .map_err(|errno| failed(errno, b"", old))
     }
 
-    /// Remove a name; a directory moves to the building folder.
+    /// Delete a leaf, or move a directory to the building folder, without which this fails.
     pub fn remove(&mut self, path: &[u8]) -> Result<()> {
         let (above, name) = split(path);
         self.enter(above)?;
@@ -163,7 +163,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Rename an entry; a directory in its place is moved to the building folder.
+    /// Rename an entry; what cannot be replaced at the new path is moved to the building folder.
     fn rename(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
         let Some(building) = &self.building else {
             return Err(Errno::INVAL);
@@ -201,8 +201,8 @@ impl Drop for Maker {
     }
 }
 
-/// Rename to a place in one step, whatever is there.  A former entry that cannot be replaced ends
-/// up at the old place of the new one, and `displace` has to move it.
+/// Rename `from` to `to` in one step, whatever is there.  A former entry that rename(2) does not replace
+/// gets the name `from`, and `displace` is called to move it away.
 fn replace(
     from: change::NameIn<'_>,
     to: change::NameIn<'_>,
@@ -217,7 +217,7 @@ fn replace(
     }
 }
 
-/// Move an entry whose name is needed, or needs to go, to the building folder for deletion.
+/// Move an entry to the building folder, as `old.COUNT`, for deletion by the caller; increases `count`.
 fn displace(count: &mut u64, from: change::NameIn<'_>, building: BorrowedFd<'_>) -> Outcome<()> {
     let away = format!("old.{count}");
     *count += 1;

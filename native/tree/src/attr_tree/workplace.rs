@@ -32,7 +32,8 @@ pub(super) struct Workplace {
 }
 
 impl Ground {
-    /// Open the directory at `path`; to keep its times, notes them and the mode, and gives it u+rwx.
+    /// Open the directory at `path`.  If directories keep their times, its mode and mtime are remembered for `leave`, and a
+    /// process without privileges gives it u+rwx.
     pub(super) fn enter(&self, path: &[u8]) -> Result<Workplace, Errno> {
         let handle = self.root.directory(path)?;
         let mut place = Workplace {
@@ -63,7 +64,7 @@ impl Workplace {
         self.handle.as_fd()
     }
 
-    /// Restore mode and times.
+    /// Restore the mode and mtime that the directory had at `enter`, if directories keep their times.
     pub(super) fn leave(self) -> Result<(), Errno> {
         let Some(before) = self.before else {
             return Ok(());

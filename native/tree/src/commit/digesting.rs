@@ -69,8 +69,8 @@ impl<'a> Digesting<'a> {
         }
     }
 
-    /// Set the digests of directories.  Returns the files, as numbers of directory and file,
-    /// whose scanned state is not committed.  With `later`, digests of `past` stay.
+    /// Set the digest columns of directories.  Returns the files whose scanned state must not be committed, as positions of
+    /// directory and file, with the reasons.  With `Policy::later`, only files that may keep a former digest are read.
     pub(super) fn fill<R: ObjectReader>(
         &mut self,
         directories: &mut [&mut Directory],
@@ -225,7 +225,7 @@ impl File<'_> {
         i64::from_le_bytes(self.number(24))
     }
 
-    /// Return true if a digest of the last commit may stay; lists may not have looked it up.
+    /// True if the file may keep a digest of the last commit, found in a table or, for the same size and mtime, in `past`.
     fn stays<R: ObjectReader>(&self, past: Option<&mut Lookup<R>>) -> Result<bool> {
         if self.if_born.is_some() {
             return Ok(true);

@@ -74,7 +74,8 @@ impl ListedPaths {
         foreign.map(|each| &*each.path).collect()
     }
 
-    /// Set the digests of files; unreadable ones become unsure.  With `later`, digests of `past` stay.
+    /// Set the digests of files, as `Digesting::fill` does.  A file that could not be read, or changed meanwhile, is added to
+    /// `unread`, and its old entry stays.
     pub fn digest<R: ObjectReader>(
         &mut self,
         digests: &mut ListedDigests,
@@ -100,7 +101,7 @@ impl ListedPaths {
     }
 
     /// Amend the tree of the last commit; `None` if a changed file has more names than are known
-    /// and `names_links` is false.  Otherwise a new name of a file is listed with an old one.
+    /// and `names_links` is false.  `names_links` means that the lists name an old name with each new name of a file.
     pub fn commit<R: ObjectReader>(
         mut self,
         past: &mut Lookup<R>,

@@ -47,12 +47,13 @@ impl Mounts {
         }
     }
 
-    /// Begin below the root: the parent of the first directory is on this device.
+    /// Begin below the root: `parent`, the directory above the first one, is on `device`.
     pub(super) fn begin_in(&mut self, parent: &[u8], device: u64) {
         self.above.push((parent.to_vec(), device));
     }
 
-    /// Note mount points; return the frame, or an unreadable one, or `None` below one that stays.
+    /// Record mount points, and return the frame.  A directory whose old entries stay is returned as unreadable; for everything
+    /// below an unreadable directory, returns `None`.
     pub(super) fn guard<R: ObjectReader>(
         &mut self,
         frame: Frame,
@@ -82,7 +83,7 @@ impl Mounts {
         Ok(Some(frame))
     }
 
-    /// Return a directory as read, noting a mount point, or as unreadable if its old entries stay.
+    /// Return a directory as read, and record a mount point; or as unreadable if its old entries stay.
     fn judge<R: ObjectReader>(
         &mut self,
         directory: Directory,

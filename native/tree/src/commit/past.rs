@@ -178,8 +178,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         })
     }
 
-    /// Replace the lines of unsure names in a directory by those of the last commit; a name without one
-    /// waits as a possible directory.
+    /// Replace the lines of unsure names in a directory by those of the last commit; a name without a line there
+    /// is added to `waiting`, as a possible directory.
     fn put_past_leaves(
         &mut self,
         directory: &mut Directory,
@@ -258,7 +258,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(any)
     }
 
-    /// Return the line without its hardlink field if its leader is another file now; else record it.
+    /// Return the line, without its hardlink field if the leader is another file now.  A hardlink that stays is added to `pairs`.
     fn without_dangling_link<'b>(
         &mut self,
         directory: &RelPath,

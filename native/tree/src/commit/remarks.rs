@@ -67,7 +67,7 @@ impl Remarks {
         }
     }
 
-    /// Add remarks; only the `paths` that are kept are made.
+    /// Count remarks, and keep the first paths; takes no more of `paths` than are kept.
     fn add(&mut self, kind: Remark, count: u64, paths: impl Iterator<Item = RelPath>) {
         let place = self.found.iter().position(|(known, ..)| *known == kind);
         let place = place.unwrap_or_else(|| {

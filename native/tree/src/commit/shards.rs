@@ -50,7 +50,7 @@ impl<R> Default for Part<R> {
 }
 
 impl<R> Part<R> {
-    /// Return a frame, or an unreadable one for a shard without a result that fits.
+    /// Return the frame; an unreadable one for a shard without a result, or with that of another directory.
     pub(super) fn judge(&self, frame: Frame) -> Frame {
         let Frame::Shard { path, view } = frame else {
             return frame;
@@ -87,7 +87,7 @@ impl Name {
         }))
     }
 
-    /// Return true if both are in one state; a digest that only one side has is ignored.
+    /// True if both names have the same attributes and digest; a digest that only one of them has is ignored.
     fn is(&self, other: &Self) -> bool {
         let same_digest =
             self.digest == other.digest || is_zero(&self.digest) || is_zero(&other.digest);

@@ -170,7 +170,7 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     done
 }
 
-/// Return the top as it was seen, or an error if it could not be read.
+/// Return file system and inode of the top directory, the first frame; `Failure::Root` if it is missing or unreadable.
 fn check_top(first: Option<&Frame>) -> Result<View> {
     match first {
         Some(Frame::Read(top)) => Ok(View {

@@ -15,7 +15,7 @@ use crate::walk::numbers::NumberOf;
 use crate::walk::owners::OwnerKind;
 
 impl Place {
-    /// Compare a wanted entry with the local one, count it, and report a difference.
+    /// Compare a wanted entry with the local one, and count it; reports a difference, and a file whose content is to be read.
     pub(super) fn compare_entry(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
@@ -95,7 +95,7 @@ impl Place {
     }
 }
 
-/// Return true for a file with a digest and the right size that is not a hardlink.
+/// True for a file with a digest and the right size, unless it is a hardlink to the right leader.
 fn is_worth_reading(entry: &Entry<'_>, differing: AttributeSet) -> bool {
     let Body::File { link, digest, .. } = &entry.body else {
         return false;

@@ -24,7 +24,7 @@ use crate::walk::queue::{Frame, Reading};
 /// The downstream's own folder, which no snapshot names.
 const STAGING: &[u8] = b".~tmp~";
 
-/// Convert a status.
+/// Convert a status of the kernel; the kind is `None` for a special file.
 pub(crate) fn local_status(status: &Status) -> LocalStatus {
     LocalStatus {
         kind: match status.kind {
@@ -176,7 +176,8 @@ impl<'a> LocalReader<'a> {
         }
     }
 
-    /// Return the result for a directory that cannot be opened.
+    /// Return the frame of a path that cannot be opened as a directory; `None` if no directory is there.
+    /// A leaf at the top of the scope becomes the only leaf of its parent.
     fn closed(&self, path: &[u8], errno: Errno) -> Outcome<Option<Local>> {
         let mut local = Local {
             path: path.to_vec(),

@@ -87,7 +87,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         Ok(ended)
     }
 
-    /// Return the place in tree order of the last entry that was found or is missing.
+    /// Return the key in tree order of the last entry that was found or is missing; empty before the first.
     pub fn position(&self) -> Vec<u8> {
         let last = self.place.last.as_ref();
         last.map_or_else(Vec::new, |(directory, name, is_directory)| {
@@ -104,7 +104,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         self.place.extraneous.waiting()
     }
 
-    /// Forget extraneous leaves, which need not be reported.
+    /// Drop extraneous leaves, so that they are not reported.
     pub fn forget(&mut self, paths: HashSet<Vec<u8>>) {
         for path in paths {
             self.place.extraneous.mark_reported(&path);

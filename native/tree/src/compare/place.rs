@@ -229,7 +229,7 @@ impl Place {
         }
     }
 
-    /// Note a local leaf that is not wanted so far, or report that it is unreadable.
+    /// Add a local leaf that is not wanted so far to `extraneous`, or report that it is unreadable.
     pub(super) fn only_here(
         &mut self,
         directory: &RelPath,

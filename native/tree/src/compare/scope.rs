@@ -36,9 +36,8 @@ impl Scope {
     }
 }
 
-/// Return the place of a path in tree order as a key: keys compare as paths do, and that of a
-/// directory is the beginning of those below it.  `huai_schema.paths.tree_order` makes the same
-/// ones.
+/// Return the place of a path in tree order as a key: keys compare as paths do, and the key of a
+/// directory is a prefix of all keys below it.  `huai_schema.paths.tree_order` makes the same keys.
 pub(crate) fn tree_order(path: &[u8], is_directory: bool) -> Vec<u8> {
     let mut key = Vec::with_capacity(path.len() + 2);
     if path.is_empty() {

@@ -121,7 +121,7 @@ impl EarlierTables {
         Ok(best)
     }
 
-    /// Return the known digest of a file by `state` of the last table, or by a better one that is left.
+    /// Return the known digest of a file by `state` of the last table, or by a better state of the remains.
     fn look_up_left(&mut self, state: State, now: &State) -> Outcome<KnownDigest> {
         if state.validity_for(now) == Validity::Same {
             return Ok(answer(&state, now));
@@ -198,18 +198,18 @@ fn answer(state: &State, now: &State) -> KnownDigest {
     }
 }
 
-/// Begin the table of this commit.
+/// Make the file for the table of this commit.
 pub(super) fn create(folder: BorrowedFd<'_>) -> Outcome<Writer> {
     Writer::create(folder, NEW)
 }
 
-/// Replace all earlier tables with that of this commit.
+/// Replace the last table with that of this commit, and delete the remains.
 pub(super) fn replace(folder: BorrowedFd<'_>) -> Outcome<()> {
     change::rename((folder, NEW), (folder, LAST))?;
     remove(folder, LEFT)
 }
 
-/// Move the states of a killed commit to the remains of others.
+/// Add the table of a killed commit, if there is one, to the remains.
 fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, MERGED)?;
     let Some(mut new) = Table::open(folder, NEW)? else {

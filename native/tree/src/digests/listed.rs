@@ -60,7 +60,7 @@ impl ListedDigests {
         })
     }
 
-    /// Note all files as pending, and return the uncertain ones.
+    /// Store all files in `pending`, and return the uncertain ones.
     fn find(&mut self, directories: &[&Directory]) -> Outcome<Vec<Doubt>> {
         let scanned = directories
             .iter()
@@ -87,7 +87,7 @@ impl ListedDigests {
         Ok(doubts)
     }
 
-    /// Return the states in tables by inode; a table with more bytes than these files is not read.
+    /// Return the stored states of these files' inodes; a table with more bytes than these files is not read.
     fn states_of(&self, seen: &[Vec<ScannedFile>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
         let mut by_inode: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
         let mut bytes: u64 = 0;
@@ -114,7 +114,7 @@ impl ListedDigests {
         Ok(by_inode)
     }
 
-    /// Store the new digests.
+    /// Add the new digests to the remains on disk.
     pub fn finish(&mut self) -> Result<()> {
         let outcome = known::add_left(self.folder.as_fd(), &self.fresh);
         self.fresh.clear();

@@ -80,7 +80,7 @@ impl Digests {
         open().map_err(|errno| Error::new("open", folder, errno))
     }
 
-    /// Note all files as pending, and append the uncertain ones to `doubts`.
+    /// Store all files in `pending`, and append the uncertain ones to `doubts`.
     fn look_up_all(&mut self, directories: &[&Directory], doubts: &mut Vec<Doubt>) -> Outcome<()> {
         for (number, directory) in directories.iter().enumerate() {
             let mut pending = Vec::new();
@@ -167,7 +167,7 @@ impl Digests {
         })
     }
 
-    /// Store the next state: it is counted while the last table has the same ones, and written after.
+    /// Store the next state: as long as the last table has the same states it is only counted, after that it is written.
     fn keep(&mut self, state: State) -> Outcome<()> {
         if state.links() > 1 {
             if let Some((found, _)) = self.linked.get_mut(state.inode()) {

@@ -56,7 +56,7 @@ impl State {
         Self(state).with(None, [0; DIGEST_BYTES])
     }
 
-    /// Read the state at the front of `bytes`.
+    /// Parse the first `STATE` bytes to a state; `None` if there are fewer.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied().map(Self)
     }
@@ -65,7 +65,7 @@ impl State {
         &self.0
     }
 
-    /// Return the state with a digest.
+    /// Return the state with a time of birth and a digest.
     #[must_use]
     pub(super) fn with(mut self, birth: Option<i64>, digest: Digest) -> Self {
         let birth = birth.unwrap_or(UNKNOWN).to_le_bytes();

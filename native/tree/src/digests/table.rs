@@ -48,7 +48,7 @@ impl Table {
         }))
     }
 
-    /// Return the length in bytes.
+    /// Return the length in bytes, in whole blocks.
     pub(super) fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES as u64
     }
@@ -75,7 +75,7 @@ impl Table {
         Ok(Writer::at(change::reopen(number)?, offset, states))
     }
 
-    /// Return the state at a place, counted from the front.
+    /// Return the state at a place, counted from the front; `None` after the end and in a damaged block.
     pub(super) fn at(&mut self, place: u64) -> Outcome<Option<State>> {
         let (block, rest) = (place / BLOCK as u64, place % BLOCK as u64);
         let offset = fit::<_, usize>(rest) * STATE;

@@ -19,7 +19,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Make the table `name`, which does not exist.
+    /// Make the table `name`, which must not exist.
     pub(super) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<Self> {
         let file = change::make_file(folder, name)?;
         change::write(file.as_fd(), HEADER)?;

@@ -75,7 +75,7 @@ impl Contents {
         })
     }
 
-    /// Hash files and return their results; fewer after a stop.
+    /// Hash files and return their results in the order of `wanted`; after a stop, some results are missing.
     pub fn hash_files(&self, wanted: &[HashRequest<'_>], stop: &Stop) -> Vec<HashOutcome> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -134,7 +134,7 @@ impl Contents {
     }
 
     /// Hash a file by `read`, which returns the digest of an open file of a size, or `None` for
-    /// another size.  It is not read if its time of birth confirms the known digest.
+    /// another size.  Not called if the time of birth confirms the known digest.  Waits a tick if the file has just changed.
     fn hash_by<'a>(
         &self,
         wanted: &HashRequest<'a>,
@@ -169,7 +169,7 @@ impl Contents {
 }
 
 impl Contents {
-    /// Count the holes of a file as hashed; false if it has more than may still be.
+    /// Subtract the holes of a file from the bytes in holes that may still be hashed; false, and no change, if it has more.
     ///
     /// Zeros take as long to hash as other bytes, but cost the writer nothing.
     fn spend_holes(&self, file: BorrowedFd<'_>, status: &Status) -> Outcome<bool> {
@@ -199,7 +199,7 @@ impl HashRequest<'_> {
     }
 }
 
-/// Wait until the next change of a file will get another ctime than `ctime`, its last one.
+/// Wait, at most for `TICK`, until the next change of a file will get another ctime than `ctime`, its last one.
 pub(crate) fn wait_for_clock_tick(ctime: Time) {
     let then = UNIX_EPOCH.checked_add(Duration::new(
         u64::try_from(ctime.seconds).unwrap_or_default(),

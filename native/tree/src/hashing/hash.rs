@@ -61,14 +61,14 @@ impl Content {
         open().map_err(failed)
     }
 
-    /// Return its index with blocks of `block` bytes; `None` if its size changed, or it cannot have
-    /// one.
+    /// Return the index of the file with blocks of `block` bytes; `None` if the size changed, or the file cannot have
+    /// an index.
     pub fn index(&self, block: u64, threads: usize, stop: &Stop) -> Result<Option<BlockIndex>> {
         let index = index_blocks(self.file.as_fd(), self.size, block, threads, stop);
         index.map_err(failed)
     }
 
-    /// Return its digest; a large file is hashed by `threads`.
+    /// Return the digest of the file; a large one is hashed by `threads` threads.
     pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Blake3Digest> {
         let file = self.file.as_fd();
         let digest = Reader::default().hash(file, self.size, threads, stop);
@@ -87,7 +87,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Return the digest of a file of about `size` bytes; a large one is hashed by `threads`.
+    /// Return the digest of a file of about `size` bytes; a large one is hashed by `threads` threads.
     pub(crate) fn hash(
         &mut self,
         file: BorrowedFd<'_>,

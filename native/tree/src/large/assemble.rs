@@ -57,8 +57,7 @@ enum BlockResult {
     Missing,
 }
 
-/// Fill the empty file open as `target` with all available blocks of `index`.  `done` counts
-/// bytes.
+/// Fill the empty file open as `target` with all available blocks of `index`; adds their bytes to `done`.
 pub fn assemble(
     target: u32,
     index: &BlockIndex,

@@ -137,7 +137,7 @@ impl Filter {
     }
 }
 
-/// Return the change of a checksum by `first` in front of `bytes`, which are zeros.
+/// Return the bits that change in the checksum of `bytes`, all zeros, if the first byte is `first`; leaves `bytes` as they were.
 fn linear(bytes: &mut [u8], first: u8) -> u32 {
     let zeros = crc32(bytes);
     if let Some(byte) = bytes.first_mut() {

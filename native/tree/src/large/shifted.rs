@@ -277,7 +277,8 @@ impl<'a> Search<'a> {
         Ok(is_there)
     }
 
-    /// Write the blocks with this checksum if they are at `place`; returns one of them.
+    /// Write the missing blocks with this checksum that are at `place`; returns the last of them, or a block that was found
+    /// before and is most likely there too; `None` if a proof fails.
     fn prove_one(&self, place: u64, checksum: u32, tape: &mut Tape<'_>) -> Outcome<Option<usize>> {
         let blocks = self.rolling.blocks(checksum);
         let mut proved = None;

@@ -147,7 +147,7 @@ fn record_of(packed: &Packed) -> Vec<u8> {
     record
 }
 
-/// Return the reader of the pack at `path`, opening it if it is `None`.
+/// Return the reader of the pack at `path`, opening the pack if `reader` is `None`.
 fn opened<'a>(
     reader: &'a mut Option<PackReader<PackFile>>,
     path: &[u8],
@@ -197,7 +197,7 @@ impl Packs {
         self.recent.clear();
     }
 
-    /// Return an object, which is cached.
+    /// Return an object, and cache a small one; `None` if no pack has it.
     pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
         if let Some(object) = self.recent.get(oid) {
             return Ok(Some(object));
@@ -242,7 +242,7 @@ impl Packs {
         Ok(None)
     }
 
-    /// Return the path of the pack that has an object, unless it has another one as well.
+    /// Return the path of the pack that has `oid`; `None` if no pack has it, or that pack has `other` as well.
     pub(crate) fn pack_without(&mut self, oid: &Oid, other: &Oid) -> Parsed<Option<Vec<u8>>> {
         if self.locate(oid)?.is_none() {
             return Ok(None);
@@ -259,7 +259,7 @@ impl Packs {
         pack.map_or(Ok(false), |pack| Ok(pack.find(oid)?.is_some()))
     }
 
-    /// Return the entry of an object, listing the folders if needed; its pack becomes the first, open.
+    /// Return the entry of an object, listing the folders if needed; `None` if no pack has it.  The pack becomes the first, open.
     pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         let mut listed = false;
         loop {

@@ -49,7 +49,8 @@ pub struct Installed {
     pub commit: Vec<u8>,
 }
 
-/// Install the pack that was received as `name` in `folder`; an empty one is only checked.
+/// Check the pack that was received as `name` in `folder`, append the bases of its deltas, and make it visible with its index.
+/// A pack without objects is only checked.
 ///
 /// If it fails, the pack and its index may be left under their temporary names.
 pub fn install(

@@ -14,7 +14,7 @@ use super::read::Packs;
 
 /// Make the pack for a request, calling `put` for each part.
 ///
-/// If one commit is requested, the pack with its tree is taken for that of the commit, unless it
+/// If one commit is requested, the pack that has its tree is taken for the pack of that commit, unless it
 /// has the known tree too.
 pub fn send_from(
     packs: &mut Packs,

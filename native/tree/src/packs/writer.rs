@@ -86,12 +86,12 @@ impl PackWriter {
         })
     }
 
-    /// Return the number of objects.
+    /// Return the number of objects so far.
     pub fn len(&self) -> usize {
         self.own.len()
     }
 
-    /// Return true if there are no objects.
+    /// True if there are no objects so far.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty()
     }

@@ -24,8 +24,8 @@ pub struct WantedDirectory {
 }
 
 impl Tree {
-    /// Make directories that do not exist; their owner can write to them until they get their
-    /// final attributes, and others can read them.
+    /// Make directories that do not exist, and set the owner and mode of each, with u+rwx added until
+    /// `settle_directories`; an existing directory may keep its mode.
     pub fn make_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
@@ -39,7 +39,7 @@ impl Tree {
         })
     }
 
-    /// Set owner and, unless an existing directory keeps it, mode with u+rwx, until `settle`.
+    /// Set the owner, and the mode with u+rwx added until `settle`; an existing directory may keep its mode.
     fn prepare_directory(&mut self, path: &[u8], wanted: &Attributes, is_new: bool) -> Outcome<()> {
         let is_kept = matches!(wanted.mode, Mode::Kept(_));
         if is_new && is_kept {
@@ -80,7 +80,7 @@ impl Tree {
         })
     }
 
-    /// Set the final attributes; `restore_modes` leaves the directory alone then.
+    /// Set the final attributes; after an exact mode, `restore_modes` no longer changes the directory.
     fn settle(&mut self, path: &[u8], mut wanted: Attributes) -> Outcome<()> {
         if self.fresh.contains(path) {
             wanted.mode = Mode::Exact(self.new_mode(wanted.mode));
@@ -94,7 +94,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Remove an empty directory, if it exists.
+    /// Remove an empty directory, if it exists; fails with `NotEmpty` if it has entries.
     pub(super) fn remove_directory(&mut self, path: &[u8]) -> Done {
         match self.rmdir(path) {
             Ok(()) => {}

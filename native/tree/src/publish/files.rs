@@ -56,7 +56,7 @@ impl Tree {
         })
     }
 
-    /// Rename staged files to their paths, keeping the former files there.
+    /// Rename staged files to their paths, replacing leaves; after `keep_below`, each replaced leaf is kept.
     pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, path)| {

@@ -30,7 +30,7 @@ impl Tree {
             .at(path)
     }
 
-    /// Make an entry under a temporary name, then rename it to `path`, keeping the former file there;
+    /// Make an entry under a temporary name, then rename it to `path` by `publish_entry`;
     /// the temporary name is removed after an error.
     pub(super) fn make_and_publish(
         &mut self,

@@ -60,7 +60,8 @@ impl Tree {
         row(items, stop, |item| self.make_link(item))
     }
 
-    /// Make a hardlink, unless the path is one already.
+    /// Make the path a name of its leader, replacing a leaf; does nothing if it is one.
+    /// Fails unless the leader has the stated size and attributes.
     fn make_link(&mut self, item: &Link) -> Done {
         let path = &item.file.path;
         let leader = item

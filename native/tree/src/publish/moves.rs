@@ -182,7 +182,7 @@ impl Tree {
 }
 
 /// Rename within the directory that this process has open as `folder`; an error (`EXIST`) if `new`
-/// exists.  Returns false, and does nothing, where the file system cannot refuse that.
+/// exists.  Returns false, and does nothing, if the file system does not support such a rename.
 pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
     let renamed = call::reopen(folder).and_then(|folder| {
         let folder = folder.as_fd();

@@ -73,15 +73,15 @@ impl Tree {
         })
     }
 
-    /// Make temporary names in the open directory `area` of this process, which no other user
-    /// may write to, and the caller may close.
+    /// Use the open directory `area` of this process for temporary names.  No other user may write to it;
+    /// the caller may close it.
     pub fn stage_in(&mut self, area: u32) -> Result<()> {
         let area = call::reopen(area).map_err(|errno| Error::new("open", b"", errno))?;
         self.area = Some(area);
         Ok(())
     }
 
-    /// Move or link leaves that are removed or replaced to the same path below
+    /// Keep each leaf that is removed or replaced from now on, at the same path below
     /// `top`, which may be reserved for huai.
     pub fn keep_below(&mut self, top: Vec<u8>) {
         self.former = Former::below(top);
@@ -95,14 +95,15 @@ impl Tree {
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Give a directory u+rwx; false if this is not allowed, or it has them.
+    /// Give a directory u+rwx until `restore_modes`; false if this is not allowed, or it has them.
     pub fn make_writable(&mut self, path: &[u8]) -> Result<bool> {
         self.folders
             .make_writable(path)
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Examine all rows of `table` with an unknown state, at their paths before `renames`.
+    /// Examine all rows of `table` with an unknown state, at their paths before `renames`; ends at the first path that cannot
+    /// be examined, and returns it.
     pub fn survey(
         &mut self,
         table: &mut Candidates,
@@ -137,7 +138,7 @@ impl Tree {
         self.folders.refresh();
     }
 
-    /// Write all changes to disk.
+    /// Write all changes of the tree's file system to disk.
     pub fn sync(&self) -> Result<()> {
         change::sync_file_system(self.folders.root())
             .map_err(|errno| Error::new("sync", b"", errno))

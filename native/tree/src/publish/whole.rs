@@ -80,8 +80,8 @@ impl Folder {
 }
 
 impl Tree {
-    /// Rename staged directories to their paths, which are free.  One that fails stays as it
-    /// was, except for owners and modes of its directories.
+    /// Rename staged directories to their paths, which must be free.  A directory that fails stays staged as it
+    /// was, except for owners and modes of directories.
     pub fn publish_directories(&mut self, items: &[WholeDirectory], stop: &Stop) -> RowResult {
         let mut last = None;
         let mut names = Names::default();
@@ -110,8 +110,8 @@ impl Tree {
         })
     }
 
-    /// Check that nothing is inherited.  A directory that is made inherits more than is stated
-    /// from its parent: the group, or an ACL; a staged one has the ACL of its place.
+    /// Fail with `NotWhole` if a directory that is made at the path would inherit what the staged one did not:
+    /// the group of its parent, or another default ACL.
     fn check_inherited(&mut self, root: &Root, item: &WholeDirectory) -> Done {
         let path = &item.path;
         let above = self.folders.open(split(path).0).at(path)?;
@@ -128,8 +128,8 @@ impl Tree {
         }
     }
 
-    /// Set owner and mode of a staged directory, made if missing; its owner can write to it until it
-    /// gets its final mode.  Refuses one with another number of names than stated.
+    /// Set owner and mode of a staged directory, made if missing, with u+rwx added.
+    /// Fails with `NotWhole` if it has another number of names than stated.
     fn prepare_held(
         &self,
         root: &Root,
@@ -202,7 +202,7 @@ fn staged_path(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationF
     Ok([&item.staged.name, below].concat())
 }
 
-/// Move files from elsewhere into the staged directory, and make links in it; notes them.
+/// Move files from elsewhere into the staged directory, and make links in it; adds them to `gathered`.
 fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gathered<'a>) -> Done {
     let mut last = LastFolder::default();
     for other in &item.others {

@@ -68,7 +68,7 @@ impl BundleWriter {
         self.pending.clear();
     }
 
-    /// Take the next bytes of the response.
+    /// Take the next bytes of the response, and stage each file that is complete.
     pub fn write(&mut self, data: &[u8]) -> format::Result<()> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.extend_from_slice(data);

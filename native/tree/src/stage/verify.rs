@@ -209,7 +209,7 @@ impl<'a> Batch<'a> {
             match rest.iter().take(CHUNK).map(verify).collect() {
                 Ok(arrivals) => chunks.push((begin, arrivals)),
                 Err(error) => {
-                    self.next.store(self.files.len(), Ordering::Relaxed); // for nobody
+                    self.next.store(self.files.len(), Ordering::Relaxed); // ends the other threads
                     return Err(error);
                 }
             }

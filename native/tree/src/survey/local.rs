@@ -49,7 +49,7 @@ pub struct Refused {
     pub errno: Option<Errno>,
 }
 
-/// Examine all rows of `table` with an unknown state; ends at the first that is refused.
+/// Examine all rows of `table` with an unknown state; ends at the first path that cannot be examined, and returns it.
 pub(crate) fn survey(
     folders: &mut Folders,
     table: &mut Candidates,

@@ -103,7 +103,7 @@ impl Work<'_> {
             match self.read(place, &mut reader) {
                 Ok(digest) => hashed.push((place, digest)),
                 Err(error) => {
-                    self.next.store(self.places.len(), Ordering::Relaxed); // for nobody
+                    self.next.store(self.places.len(), Ordering::Relaxed); // ends the other threads
                     return Err(error);
                 }
             }

@@ -206,7 +206,7 @@ impl<'a> Copier<'a> {
         is_right.then_some(way).ok_or(Fault::Other)
     }
 
-    /// Try to share the blocks of the source; notes a file system that cannot.
+    /// Try to share the blocks of the source; remembers a file system that cannot.
     fn try_clone(&mut self, target: BorrowedFd<'_>, from: &Source<'_>) -> bool {
         if self.unshared_devices.contains(&from.status.device) {
             return false;

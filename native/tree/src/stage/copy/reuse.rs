@@ -67,7 +67,7 @@ impl Tree {
         stage_all(items, area, stop, path, stage)
     }
 
-    /// Open the source of `item`, if it may be the intended file.
+    /// Open the source of `item`; fails with `Other` unless it has the stated size and time.
     fn open_source(&mut self, item: &Reuse) -> std::result::Result<(OwnedFd, Status), Fault> {
         let status = self.status(&item.source)?.ok_or(Fault::Other)?;
         let is_it = status.size == item.wanted.size && status.mtime == time_of(item.mtime);

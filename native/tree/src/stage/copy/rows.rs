@@ -113,7 +113,7 @@ struct Rows<'a, T> {
     stop: &'a Stop,
 }
 
-/// Call `stage` with all items, in threads, until a stop or no space, an error at `path`.
+/// Call `stage` with all items, in threads, until a stop, or until no space is left: the error names the `path` of the item.
 pub(super) fn stage_all<'a, T: Sync>(
     items: &[T],
     area: Area<'a>,
@@ -184,7 +184,7 @@ impl<T> Rows<'_, T> {
         }
     }
 
-    /// End the work of all threads, and note the error unless there is one.
+    /// End the work of all threads; the first error is kept.
     fn end(&self, number: usize, errno: Errno) {
         self.next.store(self.items.len(), Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

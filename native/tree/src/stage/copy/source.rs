@@ -69,7 +69,7 @@ impl Origin {
     }
 
     /// Copy files to the same paths below `folder`, an open directory of this process to which
-    /// no other user writes.  `done` counts bytes.
+    /// no other user writes; adds the bytes to `done`.
     pub fn copy(
         &self,
         files: &[VerifyRequest],
@@ -107,7 +107,7 @@ impl Origin {
         Ok(Copies { arrivals, failure })
     }
 
-    /// Copy a file, checked against its metadata; another one too if it has at most `newer` bytes.
+    /// Copy a file that is as its metadata; another version too, as a `Mismatch`, if it has at most `newer` bytes.
     fn copy_one<'a>(
         &self,
         request: &'a VerifyRequest,
