@@ -108,7 +108,7 @@ impl EntryList {
         let all = list
             .as_mut()
             .ok_or_else(is_written)?
-            .all()
+            .summaries()
             .map_err(refuse)?;
         let spelled = |kind| match kind {
             EntryType::File => "file",
@@ -157,7 +157,7 @@ impl EntryList {
 }
 
 fn is_written() -> PyErr {
-    PyRuntimeError::new_err("the list is written")
+    PyRuntimeError::new_err("the tree of the list was written already")
 }
 
 /// The file list of an rsync sender.
@@ -243,7 +243,7 @@ impl TextList {
     }
 }
 
-/// New and changed paths, removed ones, and the numbers of entries.
+/// New and changed paths, removed ones, and true if lines without a readable path differ.
 type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
 #[pyfunction]

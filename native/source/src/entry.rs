@@ -43,7 +43,7 @@ pub struct ListEntry {
 pub const UNSTATED: i64 = i64::MIN;
 
 impl ListEntry {
-    /// Return true if a line can hold it.
+    /// True if a line of a manifest can hold the entry.
     pub(crate) fn fits(&self) -> bool {
         let is_directory = self.kind == EntryType::Directory;
         let is_timed = |time| is_directory || time != UNSTATED;

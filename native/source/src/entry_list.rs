@@ -119,7 +119,7 @@ impl<S: EntryStore> EntryList<S> {
         self.skipped = self.skipped.saturating_add(1);
     }
 
-    /// Set the name of an owner; entries have its number.
+    /// Set the name of a user or group, which entries state by `id`; ignores a name of root, and a malformed one.
     pub fn name_owner(&mut self, is_user: bool, id: u32, name: &[u8]) {
         let is_valid = !name.is_empty() && !name.contains(&0) && name.first() != Some(&b'#');
         if id != 0 && is_valid {
@@ -132,7 +132,7 @@ impl<S: EntryStore> EntryList<S> {
         }
     }
 
-    /// Add an entry; one that no commit can hold is counted.
+    /// Add an entry, or count it as skipped if no commit can hold it.  Fails for an unsafe path, and above the limit.
     pub fn add(&mut self, mut entry: ListEntry) -> Result<()> {
         if entry.path == b"." {
             entry.path.clear();
@@ -243,8 +243,9 @@ impl<S: EntryStore> EntryList<S> {
         Ok(())
     }
 
-    /// Return type, size and time of all entries but the root, by path: of a small list.
-    pub fn all(&mut self) -> Result<Vec<EntrySummary>> {
+    /// Return path, type, size and mtime of each entry but the root, in tree order of their directories.  Holds all of them in
+    /// memory: for small lists.
+    pub fn summaries(&mut self) -> Result<Vec<EntrySummary>> {
         self.flush()?;
         let mut all = Vec::new();
         for (path, directory) in in_tree_order(self.directories.iter()) {
@@ -317,8 +318,8 @@ impl<S: EntryStore> EntryList<S> {
         })
     }
 
-    /// Write the objects of `snapshot` with the listed entries in place of its own, and without
-    /// those at `removed_paths`, whose directories are listed.
+    /// Write the objects of `snapshot` with the listed entries added or replaced, and without
+    /// those at `removed_paths`, whose directories must be listed.
     pub fn amend<R: ObjectReader>(
         mut self,
         snapshot: &Snapshot<R>,
@@ -356,6 +357,7 @@ impl<S: EntryStore> EntryList<S> {
         amend(snapshot, limit, &amendments, writer)
     }
 
+    /// Return the text of a directory, sorted by name; an error for a name that is listed twice.
     fn listing(
         &mut self,
         path: &[u8],

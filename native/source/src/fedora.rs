@@ -33,7 +33,7 @@ pub struct ListChanges {
 /// The numbers of lines that only one list has had so far, by the hashes of the lines.
 type Unmatched = HashMap<u64, u64>;
 
-/// Compare the list `new` with an older one.  Both must be complete.
+/// Compare the list `new` with an older one; an error unless both are complete.
 pub fn compare_lists(old: impl Read + Seek, new: impl Read + Seek) -> Result<ListChanges> {
     let (mut old, mut new) = (EntryLines::new(old), EntryLines::new(new));
     let (only_old, only_new) = unmatched(&mut old, &mut new)?;
@@ -174,7 +174,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// Take a line; returns true for that of an entry.
+    /// Parse a line; true if it is the line of an entry.
     fn take_line(&mut self, line: &[u8]) -> Result<bool> {
         if line.is_empty() {
             return Ok(false);

@@ -8,7 +8,7 @@ use serde_core::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::entry::EntryType;
-use crate::members::{Members, digest, entry_type, mode, number, time};
+use crate::members::{Members, entry_type, parse_digest, parse_mode, parse_size, parse_time};
 
 type Hashes = BTreeMap<Text, Option<Text>>;
 
@@ -49,21 +49,23 @@ impl Object {
             }
             b"size" | b"Size" => {
                 let size = map.next_value::<Option<&RawValue>>()?;
-                self.members.size = size.and_then(|it| self.keep(number(it.get().as_bytes())));
+                self.members.size = size.and_then(|it| self.keep(parse_size(it.get().as_bytes())));
             }
             b"mtime" | b"ModTime" => {
                 let value = map.next_value::<Option<&RawValue>>()?;
-                self.members.mtime = value.and_then(|it| self.keep(time(it)).flatten());
+                self.members.mtime = value.and_then(|it| self.keep(parse_time(it)).flatten());
             }
-            b"mode" => self.members.mode = text(map)?.and_then(|it| self.keep(mode(&it))),
+            b"mode" => self.members.mode = text(map)?.and_then(|it| self.keep(parse_mode(&it))),
             b"target" => self.members.target = text(map)?.unwrap_or_default(),
-            b"digest" => self.members.digest = text(map)?.and_then(|it| self.keep(digest(&it))),
+            b"digest" => {
+                self.members.digest = text(map)?.and_then(|it| self.keep(parse_digest(&it)));
+            }
             b"Hashes" => {
                 let hashes = map.next_value::<Option<Hashes>>()?.unwrap_or_default();
                 for (Text(name), hash) in hashes {
                     let Text(hash) = hash.unwrap_or_default();
                     if name == b"blake3" && !hash.is_empty() {
-                        self.members.digest = self.keep(digest(&hash));
+                        self.members.digest = self.keep(parse_digest(&hash));
                     } else {
                         self.members.has_other_digests |= !hash.is_empty();
                     }

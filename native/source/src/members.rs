@@ -6,7 +6,7 @@ use huai_git::error::{Error, Result};
 use serde_json::value::RawValue;
 
 use crate::entry::{EntryType, ListEntry, UNSTATED, usual_mode};
-use crate::time::{decimal_time, rfc3339_time};
+use crate::time::{parse_decimal_time, parse_rfc3339_time};
 
 const MODE: u16 = 0o7777;
 
@@ -75,22 +75,22 @@ pub(crate) fn entry_type(name: &[u8]) -> EntryType {
     }
 }
 
-/// Parse a whole number, or return an error.
-pub(crate) fn number(word: &[u8]) -> Result<i64> {
+/// Parse a size, a whole number, or return an error.
+pub(crate) fn parse_size(word: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(word)
         .ok()
         .and_then(|it| it.parse().ok());
     number.ok_or_else(|| Error::new("a size that is not a whole number"))
 }
 
-/// Return seconds since the epoch, or a date and time; `None` for an empty text.
-pub(crate) fn time(value: &RawValue) -> Result<Option<i128>> {
+/// Parse a number of seconds since the epoch, or a text of RFC 3339, to nanoseconds since the epoch; `None` for an empty text.
+pub(crate) fn parse_time(value: &RawValue) -> Result<Option<i128>> {
     let value = value.get();
     let text = serde_json::from_str::<String>(value);
     let (text, parsed) = match &text {
         Ok(text) if text.is_empty() => return Ok(None),
-        Ok(text) => (text.as_str(), rfc3339_time(text.as_bytes())),
-        Err(_) => (value, decimal_time(value.as_bytes())),
+        Ok(text) => (text.as_str(), parse_rfc3339_time(text.as_bytes())),
+        Err(_) => (value, parse_decimal_time(value.as_bytes())),
     };
     let wrong = || Error::new("neither seconds since the epoch nor a time of RFC 3339");
     parsed
@@ -99,7 +99,7 @@ pub(crate) fn time(value: &RawValue) -> Result<Option<i128>> {
 }
 
 /// Parse an octal mode, or return an error.
-pub(crate) fn mode(text: &[u8]) -> Result<u16> {
+pub(crate) fn parse_mode(text: &[u8]) -> Result<u16> {
     let digits = std::str::from_utf8(text)
         .ok()
         .filter(|it| !it.starts_with('+'));
@@ -108,8 +108,8 @@ pub(crate) fn mode(text: &[u8]) -> Result<u16> {
     mode.ok_or_else(|| Error::new("a mode that is not octal").within(show(text)))
 }
 
-/// Return a digest of 64 hexadecimal digits.
-pub(crate) fn digest(text: &[u8]) -> Result<Digest> {
+/// Parse 64 hexadecimal digits to a digest, or return an error.
+pub(crate) fn parse_digest(text: &[u8]) -> Result<Digest> {
     let mut digest = Digest::default();
     let pairs = text.chunks_exact(2);
     let is_long = pairs.len() == digest.len() && pairs.remainder().is_empty();

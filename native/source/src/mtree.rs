@@ -6,8 +6,8 @@ use huai_format::path::{parent, show};
 use huai_git::error::{Error, Result};
 
 use crate::entry::EntryType;
-use crate::members::{Members, mode, number};
-use crate::time::decimal_time;
+use crate::members::{Members, parse_mode, parse_size};
+use crate::time::parse_decimal_time;
 
 /// Bytes of a line with those that continue it.
 const ENTRY_BYTES: usize = 1 << 17;
@@ -38,7 +38,7 @@ pub(crate) struct Mtree {
 }
 
 impl Mtree {
-    /// Take a line; returns an entry if one ends in it.
+    /// Parse the next line; returns the attributes of the entry that it completes, if any.
     pub(crate) fn take_line(&mut self, line: &[u8]) -> Result<Option<Members>> {
         let line = line.trim_ascii();
         if line.starts_with(b"#") {
@@ -143,11 +143,12 @@ fn set(members: &mut Members, word: &[u8]) -> Result<()> {
                 _ => EntryType::Special,
             });
         }
-        b"size" => members.size = Some(number(value)?),
-        b"mode" => members.mode = Some(mode(value)?),
+        b"size" => members.size = Some(parse_size(value)?),
+        b"mode" => members.mode = Some(parse_mode(value)?),
         b"time" => {
             let wrong = || Error::new("a time that is not a number of seconds");
-            members.mtime = Some(decimal_time(value).ok_or_else(|| wrong().within(show(value)))?);
+            members.mtime =
+                Some(parse_decimal_time(value).ok_or_else(|| wrong().within(show(value)))?);
         }
         b"link" => members.target = decoded(value)?,
         _ => {

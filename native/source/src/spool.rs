@@ -85,7 +85,7 @@ impl<S: EntryStore> Spool<S> {
     }
 }
 
-/// Return the error of the store itself, if it lent one.
+/// Convert an error of the store; what the error wraps, such as an exception of Python, is kept.
 pub(crate) fn failed(error: io::Error) -> Error {
     let kind = error.kind();
     let inner = error.into_inner();

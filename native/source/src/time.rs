@@ -10,8 +10,8 @@ const SECONDS_OF_DAY: i64 = 86_400;
 /// Days from year 0 of the Gregorian calendar to 1970-01-01.
 const EPOCH_DAY: i64 = 719_528;
 
-/// Return a number of seconds, with or without a fraction of which nine digits count.
-pub(crate) fn decimal_time(text: &[u8]) -> Option<i128> {
+/// Parse a number of seconds, with or without a fraction of which nine digits count, to nanoseconds; `None` if malformed.
+pub(crate) fn parse_decimal_time(text: &[u8]) -> Option<i128> {
     let (number, fraction) = split_fraction(text)?;
     let (is_negative, digits) = match number.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -30,9 +30,9 @@ pub(crate) fn decimal_time(text: &[u8]) -> Option<i128> {
     })
 }
 
-/// Return a date and time of RFC 3339, in nanoseconds since the epoch; `None` if malformed. Of its
+/// Parse a date and time of RFC 3339 to nanoseconds since the epoch; `None` if malformed.  Of a
 /// fraction nine digits count.
-pub(crate) fn rfc3339_time(text: &[u8]) -> Option<i128> {
+pub(crate) fn parse_rfc3339_time(text: &[u8]) -> Option<i128> {
     let mut rest = Cursor::new(text);
     let [year, month, day] = fields(&mut rest, [4, 2, 2], b'-')?;
     if !matches!(rest.byte()?, b'T' | b't' | b' ') {
@@ -129,7 +129,7 @@ fn split_fraction(text: &[u8]) -> Option<(&[u8], i128)> {
     Some((number, decimal(&nine)?))
 }
 
-/// Return a number of decimal digits only.
+/// Parse decimal digits to a number; `None` for any other text.
 fn decimal(digits: &[u8]) -> Option<i128> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
@@ -154,7 +154,7 @@ mod tests {
             ("2026-01-01T00:00:00.1234567899Z", 1_767_225_600_123_456_789),
         ];
         for (text, time) in cases {
-            assert_eq!(rfc3339_time(text.as_bytes()), Some(time), "{text}");
+            assert_eq!(parse_rfc3339_time(text.as_bytes()), Some(time), "{text}");
         }
         for text in [
             "",
@@ -168,7 +168,7 @@ mod tests {
             "+026-01-01T00:00:00Z",
             "2026-01-01T00:00:00+1:00",
         ] {
-            assert_eq!(rfc3339_time(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_rfc3339_time(text.as_bytes()), None, "{text}");
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
             ("9999999999999", None),
         ];
         for (text, time) in cases {
-            assert_eq!(decimal_time(text.as_bytes()), time, "{text}");
+            assert_eq!(parse_decimal_time(text.as_bytes()), time, "{text}");
         }
     }
 }

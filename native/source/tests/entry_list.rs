@@ -131,7 +131,7 @@ fn the_order_of_a_list_does_not_matter() {
     let totals = done.totals;
     assert_eq!((totals.files, totals.symlinks, totals.bytes), (3, 1, 6));
     assert_eq!(done.directories, 4);
-    let summaries = list(&entries).all().unwrap();
+    let summaries = list(&entries).summaries().unwrap();
     assert_eq!(summaries.len(), entries.len() - 1);
     assert!(summaries.contains(&(b"a/b/two".to_vec(), EntryType::File, 2, 1_000_000_000)));
 }

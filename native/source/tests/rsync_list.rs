@@ -118,7 +118,7 @@ struct Decoded {
 
 impl Decoded {
     fn summaries(&mut self) -> Vec<EntrySummary> {
-        self.entries.all().unwrap()
+        self.entries.summaries().unwrap()
     }
 
     fn paths(&mut self) -> Vec<String> {

@@ -65,7 +65,7 @@ enum Next {
     Start,
     /// An entry, or the end of a list.
     Entry,
-    /// The names of users, of groups.
+    /// The names of users (true), or of groups (false).
     Names(bool),
     /// The index of a list of an incremental sender.
     Index,
@@ -107,7 +107,7 @@ struct Last {
 }
 
 impl RsyncList {
-    /// Expect the list of a sender that speaks `protocol`.
+    /// Expect the list of a sender that speaks `protocol`, 30 to 40; an error for another version.
     pub fn new(protocol: u32) -> Result<Self> {
         if !(30..=40).contains(&protocol) {
             let rule = format!("rsync protocol {protocol} is not supported");
@@ -254,7 +254,7 @@ impl RsyncList {
         Ok(Some(()))
     }
 
-    /// Take the index of the first name of the file, if this is another one.
+    /// Take the index of the file's first name, if the entry is a further name of the file.
     fn leader(&self, data: &mut Cursor<'_>, flags: u16) -> Parsed<Option<u32>> {
         if flags & HARDLINK == 0 || flags & FIRST_HARDLINK != 0 {
             return Ok(Some(None));
@@ -266,6 +266,8 @@ impl RsyncList {
         Err(Error::new("a hardlink of rsync's list refers to no file"))
     }
 
+    /// Take the attributes of an entry, and the names of its owners, if sent.  `last` has the attributes of the entry before,
+    /// which are taken over, and is updated.
     fn attributes(
         &self,
         data: &mut Cursor<'_>,
@@ -327,7 +329,8 @@ impl RsyncList {
         Ok(Some((entry, names)))
     }
 
-    /// Note the end of a list; with incremental recursion, ask for the next.
+    /// End a list.  An incremental sender is told to continue, and indices of its next list go on from here; after the list of
+    /// another sender come the names of owners.
     fn end_list(&mut self) {
         if !self.is_incremental {
             self.next = Next::Names(true);
@@ -425,7 +428,7 @@ fn path(data: &mut Cursor<'_>, flags: u16, last: &[u8]) -> Parsed<Vec<u8>> {
         .get(..same)
         .filter(|_| same.saturating_add(length) <= PATH_BYTES)
     else {
-        return Err(malformed(last, "a path that is too long after it"));
+        return Err(malformed(last, "a path that is too long after this entry"));
     };
     let rest = take!(data.take_bytes(length));
     Ok(Some([begin, rest].concat()))

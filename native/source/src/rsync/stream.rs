@@ -84,7 +84,7 @@ impl Frames {
         }
     }
 
-    /// Note a message (only the last ones are kept) or an error of the daemon.
+    /// Keep a message for people, dropping the oldest of too many, or record an error that the sender reports.
     fn note(&mut self, kind: u8, mut text: Vec<u8>) {
         match kind {
             FIRST_TEXT..=LAST_TEXT => {
