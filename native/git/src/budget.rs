@@ -17,7 +17,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Spend work that takes as long as inflating `bytes`.
+    /// Spend work that takes as long as inflating `bytes`; an error if too little is left, or `Stopped`.
     pub fn spend(&mut self, bytes: u64) -> Result<()> {
         self.left = self
             .left
@@ -26,7 +26,7 @@ impl<'a> Budget<'a> {
         self.check()
     }
 
-    /// Check for cancellation only.
+    /// Fail with `Stopped` if the call has to end.
     pub fn check(&self) -> Result<()> {
         if (self.stopped)() {
             return Err(Error::Stopped);

@@ -31,7 +31,7 @@ impl Default for Deflater {
 }
 
 impl Deflater {
-    /// Make one for objects that are soon dropped: quick rather than small.
+    /// Make a compressor for objects that are soon dropped: quick, with a larger result.
     pub fn quick() -> Self {
         Self::new(QUICK)
     }

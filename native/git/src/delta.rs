@@ -24,7 +24,7 @@ pub struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// Decode the header; the size of the result is within the limit.
+    /// Parse the header of a delta; an error if the size of the result is above the limit.
     pub fn parse(delta: &'a [u8]) -> Result<Self> {
         let mut steps = Cursor::new(delta);
         let base = take_size(&mut steps)?;

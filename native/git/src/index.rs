@@ -123,7 +123,7 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the id of the object with this number.
+    /// Return the id at a position among the sorted ids.
     pub fn oid(&self, number: usize) -> Result<Oid> {
         let at = value_at(OIDS, number, OID_BYTES)?;
         Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)

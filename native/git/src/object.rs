@@ -204,7 +204,7 @@ pub fn take_size(from: &mut Cursor<'_>) -> Result<u64> {
     }
 }
 
-/// Convert the size of an object, if it is within the limit.
+/// Convert the size of an object; an error if it is above the limit.
 pub fn within_limit(size: u64) -> Result<usize> {
     usize::try_from(size)
         .ok()

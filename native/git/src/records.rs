@@ -89,7 +89,7 @@ impl<S: Source> Records<S> {
         self.count
     }
 
-    /// Read the next record, with its inflated bytes in `content`; the last one must end the pack.
+    /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which must end the pack.
     pub fn next(
         &mut self,
         budget: &mut Budget<'_>,

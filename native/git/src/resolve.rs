@@ -119,7 +119,7 @@ impl Resolved {
     }
 }
 
-/// Resolve the pack that `source` holds.
+/// Compute the ids of all objects in the pack that `source` holds; `bases` has the bases that the pack lacks.
 pub fn resolve<S: Source>(
     source: S,
     bases: &mut dyn LocalObjects,
@@ -265,7 +265,7 @@ struct Resolver<'a, 'b, S> {
 }
 
 impl<S: Source> Resolver<'_, '_, S> {
-    /// Read all records; note the ids of whole objects, and all deltas under their bases.
+    /// Read all records; stores the ids of whole objects, and all deltas under their bases.
     fn scan(&mut self) -> Result<()> {
         let mut content = Vec::new();
         while let Some(record) = self.records.next(self.budget, &mut content)? {
@@ -345,7 +345,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(pack)
     }
 
-    /// Note the id of a record's object, and its content if it names others.
+    /// Store the id of a record's object, and its content if it names others; returns the id.
     fn note(&mut self, number: usize, kind: Kind, content: &[u8]) -> Result<Oid> {
         let oid = Oid::of(kind, content).map_err(|error| error.within(REPLY))?;
         if kind.names_others() {

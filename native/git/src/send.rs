@@ -18,10 +18,10 @@ use crate::write::{PackOut, PackSink};
 
 /// A store of objects.
 pub trait Store {
-    /// Return an object.
+    /// Return an object; `None` if it is missing.
     fn find(&mut self, oid: &Oid) -> Result<Option<Arc<Object>>>;
 
-    /// Return an object in its packed form.
+    /// Return an object in its packed form; `None` if it is missing.
     fn packed(&mut self, oid: &Oid) -> Result<Option<Packed>>;
 
     /// Return true if the object is new in the sent commit; a wrong "yes" sends too much.

@@ -22,7 +22,7 @@ pub struct TreeItem<'a> {
     pub is_tree: bool,
 }
 
-/// Encode a git tree.
+/// Encode items, in any order, as a git tree.
 pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
     items.sort_unstable_by(git_order);
     let items = items.iter();

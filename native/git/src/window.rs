@@ -129,7 +129,6 @@ impl<S: Source> Window<S> {
         clippy::arithmetic_side_effects,
         reason = "these bytes are held, within the size of the source"
     )]
-    /// Skip `count` loaded bytes, adding them to the CRC-32.
     pub fn consume(&mut self, count: usize) {
         let mut crc = std::mem::take(&mut self.crc);
         crc.update(&self.loaded()[..count]);

@@ -81,7 +81,7 @@ impl Filter {
     }
 
     /// Return the position of the rule that decides on `path`, and the path that it matched: `path`
-    /// or its topmost excluded ancestor.
+    /// or its topmost excluded ancestor.  `None` if no rule matches.
     pub fn why<'a>(&self, path: &'a [u8], is_directory: bool) -> Option<(usize, &'a [u8])> {
         let decide_at = |path: &'a [u8], is_directory| {
             let decision = self.decide(path, is_directory, Side::Sender);
@@ -104,6 +104,7 @@ impl Filter {
         one == other || senders.all(|rule| rule.pattern.is_blind_below([one, other]))
     }
 
+    /// Return the first rule of a side that matches `path`, with its position.
     fn decide(&self, path: &[u8], is_directory: bool, side: Side) -> Option<(usize, &Rule)> {
         let mut rules = self.rules.iter().enumerate();
         rules.find(|(_, rule)| rule.applies(side, path, is_directory))

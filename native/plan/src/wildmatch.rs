@@ -90,7 +90,7 @@ impl Glob {
         self.tokens.iter().filter(|token| **token == slash).count()
     }
 
-    /// Return the glob before a slash and two stars at its end.
+    /// Return the glob before a slash and two stars at its end; `None` without these.
     pub(crate) fn before_all(&self) -> Option<Self> {
         match &*self.tokens {
             [before @ .., Token::Byte(b'/'), Token::TwoStars] => Some(Self::of(before.to_vec())),

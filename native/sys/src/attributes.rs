@@ -50,7 +50,7 @@ pub enum Of<'a> {
 }
 
 impl Attributes {
-    /// Return the mtime.
+    /// Return the mtime as a time of the kernel.
     pub fn time(&self) -> Time {
         time_of(self.mtime)
     }
@@ -68,14 +68,14 @@ impl Attributes {
         self.may_finish() && self.set(Of::Open(file), status).is_ok()
     }
 
-    /// Return true if a staged file can get them before it is known what is published.
+    /// True if a staged file can get the attributes before it is known what is published.
     pub fn may_finish(&self) -> bool {
         // A kept mode of a replaced file depends on earlier publications, and a file that its owner
         // cannot read cannot be the source of a twin.
         matches!(self.mode, Mode::Exact(mode) if mode & OWNER_READS != 0)
     }
 
-    /// Set all attributes of a symlink: on Linux it has no mode of its own.
+    /// Set owner and mtime of a symlink, which has no mode on Linux.
     pub fn set_of_symlink(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         self.set_owner(of, status)?;
         self.set_time(of, status)
@@ -133,7 +133,7 @@ impl Attributes {
             && self.group.is_none_or(|group| group == status.group)
     }
 
-    /// Return true if this is the status of a regular file with all attributes.
+    /// True if `status` is that of a regular file with these attributes; a kept mode is not compared.
     pub fn are_of(&self, status: &Status) -> bool {
         let mut time = self.time();
         if status.mtime.nanoseconds == 0 {

@@ -168,7 +168,7 @@ pub fn open_for_lookups(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open a private file for reading.
+/// Open a file in a private folder for reading; the file may not be a symlink.
 pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
@@ -250,7 +250,7 @@ pub fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<St
     statx(directory, name, TO_LOOK)
 }
 
-/// Return the status of the entry `name` of a directory, and its time of birth if reported.
+/// Return the status of the entry `name` of a directory, and its time of birth if the file system reports it.
 pub fn status_with_birth_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -270,7 +270,7 @@ fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome
         .map(|found| as_status(&found))
 }
 
-/// Return the status, and the time of birth if the file system has it.
+/// Return the status, and the time of birth if the file system reports it.
 fn statx_with_birth(
     from: BorrowedFd<'_>,
     name: impl Arg + Copy,
@@ -310,7 +310,7 @@ fn time(found: StatxTimestamp) -> Time {
     }
 }
 
-/// Return the default ACL of an open directory, which may be empty.
+/// Return the default ACL of an open directory, as the kernel encodes it; empty if it is missing.
 pub fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
     let path = handle_path(of);
     let mut room = vec![0; ACL_MOST];

@@ -41,7 +41,7 @@ pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open a private file for reading and writing.
+/// Open a file in a private folder for reading and writing; the file may not be a symlink.
 pub fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
@@ -72,12 +72,12 @@ pub fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outc
     Ok(())
 }
 
-/// Share all blocks of `source` with the empty file `target`, if the file system can.
+/// Share all blocks of `source` with the empty file `target`; an error if the file system cannot.
 pub fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
     retry(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
-/// Copy the bytes of `source` in `range` to the same offset of `target`, by any means.
+/// Copy the bytes of `source` in `range` to the same offset of `target`, in the kernel or else by reading and writing.
 pub fn copy_range(
     target: BorrowedFd<'_>,
     source: BorrowedFd<'_>,
@@ -229,17 +229,17 @@ pub fn set_owner_at(directory: BorrowedFd<'_>, name: &[u8], user: u32, group: u3
     rustix::fs::chownat(directory, name, uid(user), gid(group), flags)
 }
 
-/// Set the mtime.
+/// Set the mtime; the atime becomes the present time.
 pub fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::futimens(of, &timestamps(mtime))
 }
 
-/// Set the time of an inode that was opened without permission to read it.
+/// Set the mtime of an inode that was opened without permission to read it; the atime becomes the present time.
 pub fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::utimensat(CWD, handle_path(of), &timestamps(mtime), AtFlags::empty())
 }
 
-/// Set the time of the entry `name`, of a symlink itself.
+/// Set the mtime of the entry `name`, of a symlink itself; the atime becomes the present time.
 pub fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
@@ -248,7 +248,7 @@ pub fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outc
 /// A directory and a name in it.
 pub type NameIn<'a> = (BorrowedFd<'a>, &'a [u8]);
 
-/// Rename an entry; one that has the new name is replaced.
+/// Rename an entry, replacing an entry of the new name as rename(2) does.
 pub fn rename(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     rustix::fs::renameat(from.0, from.1, to.0, to.1)
 }
@@ -269,7 +269,7 @@ pub fn rename_to_nothing(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     }
 }
 
-/// Rename an entry; `EXIST` if the new name is taken, and an error if that cannot be refused.
+/// Rename an entry; `EXIST` if the new name is taken, and an error (`is_unsupported`) where such a rename is not possible.
 pub fn rename_noreplace(from: NameIn<'_>, to: NameIn<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
 }
@@ -312,7 +312,7 @@ fn gid(number: u32) -> Option<Gid> {
     (number != LEAVE).then(|| Gid::from_raw(number))
 }
 
-/// Return both times, as rsync sets them: file systems of libfuse 2 set none if one is omitted.
+/// Return `mtime` with the present time as atime, as rsync sets both: file systems of libfuse 2 set none if one is omitted.
 fn timestamps(mtime: Time) -> Timestamps {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default(); // a clock before 1970

@@ -82,8 +82,8 @@ impl Folders {
         self.root.as_fd()
     }
 
-    /// Return a handle for lookups, which is kept.  `NOTDIR` means a symlink or another non-directory
-    /// on the way.
+    /// Return a handle of the directory at `path` for lookups, and keep it open.  `NOTDIR` means a symlink or
+    /// another non-directory on the way.
     ///
     /// Directories above it get u+rwx if that is needed and allowed.
     pub fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
@@ -160,13 +160,13 @@ impl Folders {
         }
     }
 
-    /// Give a directory u+rwx; false if this is not allowed, or it has them.
+    /// Give a directory u+rwx until `restore_modes`; false if this is not allowed, or it has them.
     pub fn make_writable(&mut self, path: &[u8]) -> Outcome<bool> {
         let handle = self.open(path)?;
         self.loosen(handle.as_fd(), path)
     }
 
-    /// Give the open directory at `path` u+rwx, and note its mode for `restore_modes`.
+    /// Give the open directory at `path` u+rwx, and keep its mode for `restore_modes`; false as for `make_writable`.
     fn loosen(&mut self, handle: BorrowedFd<'_>, path: &[u8]) -> Outcome<bool> {
         let status = call::status(handle)?;
         let ours = self.loosens == Some(status.user);
@@ -179,7 +179,7 @@ impl Folders {
         Ok(true)
     }
 
-    /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat.
+    /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and call it once more.
     pub fn permitted<T>(
         &mut self,
         folders: &[&[u8]],

@@ -24,7 +24,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// Open the directory at `path`.
+    /// Open the directory at `path`, which may be a symlink.
     pub fn open(path: &[u8]) -> Result<Self> {
         let handle = call::open_root(path).map_err(|errno| Error::new("open", path, errno))?;
         Self::of(handle, path)
@@ -74,8 +74,8 @@ impl Root {
             .then(|| call::open_beneath(self.handle(), path, FOR_LOOKUPS))
     }
 
-    /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way. `None` if the
-    /// kernel lacks the call.
+    /// Open the directory at `path` as `open_at_once` does; `XDEV` means a mount on the way.  `None` if
+    /// the kernel lacks the call.
     pub fn open_at_once_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));

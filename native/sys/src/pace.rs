@@ -35,13 +35,13 @@ impl Pace {
         self.spent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Return the age at which the bytes so far are within the rate, or the time is over.
+    /// Return the duration from the beginning after which the bytes so far are within the rate, or the time is over.
     pub fn due(&self) -> Duration {
         let due = self.within_rate();
         self.most.map_or(due, |most| due.min(most))
     }
 
-    /// Return the time until this age of the limit; `None` if it is reached.
+    /// Return the time that is left until `age`, a duration from the beginning; `None` if it has passed.
     pub fn until(&self, age: Duration) -> Option<Duration> {
         let early = age.checked_sub(self.began.elapsed());
         early.filter(|early| !early.is_zero())

@@ -72,8 +72,8 @@ impl Removal {
         Ok(())
     }
 
-    /// Remove all entries that are not directories from the current directory, called `name`; the
-    /// others are noted in `line`.
+    /// Remove all entries that are not directories from the current directory, called `name`; adds the
+    /// directories to `line`.
     fn empty(&mut self, name: &[u8]) -> Outcome<()> {
         let current = self.current.as_fd();
         let mut folders = Vec::new();

@@ -19,7 +19,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// End the call.
+    /// Tell all threads of the call to end.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Relaxed);
     }
@@ -40,7 +40,7 @@ impl Stop {
         self.pace.get().is_some_and(|pace| pace.is_over())
     }
 
-    /// Wait until more content may be read; false if none may be.
+    /// Wait until more content may be read; false after a stop, or when the time is over.
     pub fn wait_to_read(&self) -> bool {
         !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
     }

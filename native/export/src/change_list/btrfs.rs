@@ -31,8 +31,8 @@ const CHANGES: [&[u8]; 14] = [
     b"remove_xattr",
 ];
 
-/// Read a line; `None` if it has another form.  `snapshot` is the path of the snapshot, which the
-/// first line names.
+/// Parse a line to the paths that it may change; `None` if it has another form.  The first line sets `snapshot`, the path of
+/// the received snapshot.
 pub(super) fn read_line(line: &[u8], snapshot: &mut Option<Vec<u8>>) -> Option<Vec<Reading>> {
     let (command, rest) = take_field(line)?;
     let (path, rest) = take_field(rest)?;

@@ -101,9 +101,9 @@ pub struct ChangeList {
 }
 
 impl ChangeList {
-    /// Make an empty list for the module, whose directory lists spell as one of `roots`.
+    /// Make an empty list for a module, whose root directory the lists spell as one of `roots`.
     ///
-    /// Without a relative one, relative paths begin in the module.
+    /// If no root is relative, relative paths begin at the module's root.
     pub fn new(roots: &[Vec<u8>]) -> Self {
         let root = |root: &Vec<u8>| root.strip_suffix(b"/").unwrap_or(root).to_vec();
         Self {

@@ -50,7 +50,7 @@ pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Read an itemized line.
+/// Parse a line as `--itemize-changes` prints it.
 pub(super) fn read_line(line: &[u8]) -> RsyncLine<'_> {
     if let Some(name) = line.strip_prefix(DELETING).filter(|name| !name.is_empty()) {
         return RsyncLine::Names(vec![name]);
@@ -118,7 +118,7 @@ pub(super) fn unescape_octal(name: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// Return the byte that three octal digits spell.
+/// Return the byte that three octal digits spell; `None` for other bytes, and above 255.
 pub(super) fn octal_byte(digits: [u8; 3]) -> Option<u8> {
     digits.iter().try_fold(0_u8, |value, digit| {
         let digit = digit.checked_sub(b'0').filter(|digit| *digit < 8)?;

@@ -14,7 +14,7 @@ const ATTRIBUTES: &[u8] = b"/<xattrdir>";
 /// The place of a file that was deleted while it was open.
 const DELETED: &[u8] = b"(on_delete_queue)";
 
-/// Read a line; `None` if it has another form.
+/// Parse a line to the paths that it may change; `None` if it has another form.
 ///
 /// The files below a renamed directory have no lines, and something else may be at its old path.
 pub(super) fn read_line(line: &[u8]) -> Option<Vec<Reading>> {
@@ -42,7 +42,7 @@ pub(super) fn read_line(line: &[u8]) -> Option<Vec<Reading>> {
     Some(paths.flat_map(|path| readings(path, all_below)).collect())
 }
 
-/// Return the path itself, and its other meaning if it may have escapes.
+/// Return the path; before it the path without escapes, if they differ: either may be meant.
 fn readings(path: &[u8], all_below: bool) -> Vec<Reading> {
     let plain = unescape(path).filter(|plain| plain != path);
     let perhaps = plain.is_some();
@@ -58,7 +58,7 @@ fn readings(path: &[u8], all_below: bool) -> Vec<Reading> {
         .collect()
 }
 
-/// Replace `\` and four octal digits; `None` if something else follows a backslash.
+/// Replace each `\0` with three octal digits by its byte; `None` if something else follows a backslash.
 fn unescape(path: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(path.len());
     let mut rest = path;

@@ -95,7 +95,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(())
     }
 
-    /// Add the next directory with its leaves; closes directories that it is not in.
+    /// Add the next directory with its leaves; first writes the open directories that it is not in.
     pub fn add(
         &mut self,
         path: &[u8],
@@ -132,7 +132,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(())
     }
 
-    /// Write what is open, block 0 last; returns the number of blocks, or `None` if too many.
+    /// Write the open directories, block 0 last; returns the number of blocks, or `None`, without block 0, if too many.
     pub fn finish(&mut self, uuid: &[u8; 16]) -> Result<Option<u32>> {
         while !self.open.is_empty() {
             self.close()?;

@@ -115,7 +115,7 @@ impl Attributes {
     }
 }
 
-/// Return the block `first` with the superblock in it; the checksum covers everything after it.
+/// Return the block `first` with the superblock in it; its checksum covers the block from the superblock on.
 pub(crate) fn superblock(first: &[u8], blocks: u32, inodes: u64, uuid: &[u8; 16]) -> Vec<u8> {
     let packed = |checksum: u32| {
         let mut block = Vec::new();

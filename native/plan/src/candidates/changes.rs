@@ -154,7 +154,7 @@ impl Candidates {
         next.is_some_and(|row| is_within(self.path(row), path))
     }
 
-    /// Mark these paths as free of local entries.
+    /// Mark these paths as free of local entries; rows must be in tree order.
     pub fn vacate(&mut self, paths: &[Vec<u8>]) {
         let places = paths.iter().filter_map(|path| {
             let order = |row: &Row| path_order(self.path(row), path);

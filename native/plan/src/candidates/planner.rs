@@ -92,7 +92,7 @@ impl Planned {
     }
 
     /// Return the path in the tree at position `place` of those that need a stage of publishing,
-    /// and true if it is a symlink.
+    /// and true if it is a symlink; `None` after the last.
     pub fn path_for_stage<'a>(
         &'a self,
         table: &'a Candidates,
@@ -113,7 +113,7 @@ impl Planned {
         self.leaders.get(place).map(|leader| (&**leader, false))
     }
 
-    /// Split the leaves into `count` stages; `stages` has that of each `path_for_stage`.
+    /// Split the leaves into `count` stages; `stages` has the stage of each position of `path_for_stage`.
     pub fn in_stages(&self, table: &Candidates, count: usize, stages: &[u8]) -> Vec<Operations> {
         let before = self.leaves.len() + self.members.len();
         let leaders = self.leaders.iter().map(Vec::as_slice).zip(before..);
