@@ -41,7 +41,7 @@ pub fn put_escaped(line: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
-/// Return the bytes that `text` spells; other spellings of them are refused.
+/// Return the bytes that `text` spells; an error unless it is the canonical spelling.
 pub fn unescape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !text.iter().copied().any(is_special) {
         return Ok(Cow::Borrowed(text));

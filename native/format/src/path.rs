@@ -23,12 +23,12 @@ impl RelPath {
         Self::default()
     }
 
-    /// Check a raw path.
+    /// Check a raw path, and copy it; an error unless it is valid.
     pub fn parse(raw: &[u8]) -> Result<Self> {
         Self::check(raw).map(|()| Self(raw.to_vec()))
     }
 
-    /// Check a raw path without a copy of it.
+    /// Check a raw path without a copy; an error unless it is valid.
     pub fn check(raw: &[u8]) -> Result<()> {
         if raw.len() > PATH_BYTES {
             let rule = format!("a path of {} bytes exceeds {PATH_BYTES}", raw.len());
@@ -55,7 +55,7 @@ impl RelPath {
         self.0.is_empty()
     }
 
-    /// Append `name`, which is checked and may have several components.
+    /// Append `name`, which the caller has checked and may have several components.
     #[must_use]
     pub fn join(&self, name: &[u8]) -> Self {
         Self(join(&self.0, name))
@@ -147,7 +147,7 @@ pub fn check_name(name: &[u8]) -> Result<()> {
         return Err(Error::new(rule));
     }
     if name.is_empty() {
-        return Err(Error::new("'an empty name' cannot name an entry"));
+        return Err(Error::new("an empty name cannot name an entry"));
     }
     if name == b"." || name == b".." {
         return Err(Error::new(format!(
@@ -225,7 +225,7 @@ fn is_printable(letter: char) -> bool {
         || String::from_iter(['a', letter]).escape_debug().count() == 2
 }
 
-/// Put `shown` in quotes.
+/// Put text that `show` returned in quotes, as Python's `repr` does.
 pub fn quote(escaped: &str) -> String {
     let escaped = escaped.replace('\\', "\\\\");
     if escaped.contains('\'') && !escaped.contains('"') {

@@ -59,7 +59,7 @@ fn a_digest_belongs_to_a_file() {
         &[&column[..], &[1; 32]].concat(),
     ] {
         let error = decode(b"a\t0\t0\nb\t>t\t0\nc\t0\t0\n", column).unwrap_err();
-        let rule = "pool/main: the digest column has not one digest for each file";
+        let rule = "pool/main: the digest column does not have one digest for each file";
         assert_eq!(error.to_string(), rule);
     }
 }

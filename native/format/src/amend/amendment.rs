@@ -39,7 +39,7 @@ impl Amendment {
         Ok(names)
     }
 
-    /// Return true if a directory of the snapshot no longer is one.
+    /// True if the subdirectory `name` of the snapshot is no longer a directory; `leaves` are the names of all leaves here.
     pub(super) fn ends(&self, name: &[u8], leaves: &BTreeSet<Vec<u8>>) -> bool {
         if self.directories.contains(name) || self.unsure.contains(name) {
             return false;

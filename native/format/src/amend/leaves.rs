@@ -52,7 +52,7 @@ impl<'a> LeafReader<'a> {
         Ok(())
     }
 
-    /// Return the leaf and go on to the next one; `None` if it is not wanted now.
+    /// Return the leaf and advance to the next one; `None`, without an advance, unless `is_wanted`.
     pub(super) fn take_if(&mut self, is_wanted: bool) -> Result<Option<Leaf<'a>>> {
         if !is_wanted {
             return Ok(None);

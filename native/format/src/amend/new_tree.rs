@@ -56,7 +56,7 @@ impl<'a> NewTree<'a> {
         }
     }
 
-    /// Take over the next part of the snapshot, which has no amendment, unless the directory ended.
+    /// Take over the next part of the snapshot, which has no amendment; a directory that ended is left out and counted.
     pub(super) fn take_over<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
@@ -219,7 +219,7 @@ impl<'a> NewTree<'a> {
         self.layout.add(&listing, writer)
     }
 
-    /// Return true if the directory at `path` of the snapshot ended, and note it in the result.
+    /// True if the directory at `path` of the snapshot ended; then it is added to the result.
     fn has_ended(&mut self, path: &RelPath) -> bool {
         if let Some(top) = &self.ended {
             if is_within(path.as_bytes(), top.as_bytes()) {

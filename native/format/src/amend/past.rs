@@ -30,7 +30,7 @@ impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
         }
     }
 
-    /// Return the path of the next directory.
+    /// Return the path of the directory of the next part; `None` at the end.
     pub(super) fn peek(&mut self) -> Result<Option<&RelPath>> {
         while self.next.is_none() {
             let Some(level) = self.levels.last_mut() else {
@@ -47,8 +47,9 @@ impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
         }))
     }
 
-    /// Return the listing of the next directory and go on; opens it if it has a tree of its own.  With
-    /// an amendment to apply there, only the beginning of the listing may be returned.
+    /// Return the listing of the next directory and advance; opens it if it has a tree of its own.  With
+    /// an amendment to apply there, only the beginning of the listing may be returned.  `None` if the next part is
+    /// another.
     pub(super) fn listing(
         &mut self,
         amendment: Option<&Amendment>,

@@ -72,7 +72,7 @@ pub(super) struct Sparse {
     blocks: IntoIter<ManifestBlock>,
     children: Peekable<IntoIter<(Vec<u8>, Oid)>>,
     is_begun: bool,
-    /// The end of the leaves that were read last; `None` if no leaves follow.
+    /// The name of the leaf that follows those that were read last; `None` if no leaves follow.
     until: Option<Vec<u8>>,
 }
 
@@ -130,7 +130,7 @@ impl Sparse {
         &self.path
     }
 
-    /// Return the end of the leaves that were read last; `None` if no leaves follow.
+    /// Return the name of the leaf that follows those that were read last; `None` if no leaves follow.
     pub(super) fn until(&self) -> Option<&[u8]> {
         self.until.as_deref()
     }

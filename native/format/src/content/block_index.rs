@@ -145,7 +145,7 @@ impl BlockIndex {
         })
     }
 
-    /// Decode `bytes`, which must be the index of the file with this size and digest.
+    /// Decode `bytes`; an error unless they are the index of the file with this size and digest.
     pub fn decode(bytes: &[u8], size: u64, digest: &Digest) -> Result<Self> {
         let index = Self::read(bytes, size)?;
         if index.digest() != *digest {
@@ -261,7 +261,7 @@ impl BlockIndex {
     }
 }
 
-/// Return the root of BLAKE3's tree over two or more subtrees, all but the last of equal size.
+/// Return the root of BLAKE3's tree over two or more subtrees, all but the last of equal size; `None` for fewer.
 pub fn merge(values: impl Iterator<Item = ChainingValue>) -> Option<Digest> {
     let mut stack: Vec<ChainingValue> = Vec::new();
     for (count_blocks, value) in values.enumerate() {

@@ -178,7 +178,7 @@ impl<R: ObjectReader> Comparison<R> {
         self.listings = Some(ListingPair::new(old, new, moved));
     }
 
-    /// Note the subdirectories with trees of their own that differ, and those on one side only.
+    /// Add the subdirectories with trees of their own that differ to `pairs`, and those on one side only to `gone` and `added`.
     fn close_pair(&mut self) {
         let Some(OpenPair {
             old, new, inline, ..

@@ -155,7 +155,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Read a piece, and note its number of lines.
+    /// Read a piece, and store its number of lines.
     fn read<R: ObjectReader>(&mut self, snapshot: &Snapshot<R>, piece: Oid) -> Result<Vec<u8>> {
         let text = snapshot.reader.read(&piece, Kind::Blob)?;
         let count = text.iter().map(|&byte| u64::from(byte == b'\n')).sum();

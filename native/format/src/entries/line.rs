@@ -99,7 +99,7 @@ impl<'a> Leaves<'a> {
         if self.text.is_empty() {
             let is_long = self.digests.is_some_and(|digests| !digests.is_empty());
             return if is_long || self.is_short {
-                let rule = "the digest column has not one digest for each file";
+                let rule = "the digest column does not have one digest for each file";
                 Err(at(self.directory, Error::new(rule)))
             } else {
                 Ok(None)
@@ -207,7 +207,7 @@ pub struct RawLeaf<'a> {
     pub is_file: bool,
 }
 
-/// Split the lines of a well-formed listing.
+/// Return each line of a well-formed listing with its digest, not decoded.
 pub fn raw_leaves<'a>(
     leaves: &'a [u8],
     mut digests: &'a [u8],

@@ -35,7 +35,7 @@ pub struct ListingHashes {
 }
 
 impl ListingHashes {
-    /// Read records of `added`, concatenated, up to the first damage.
+    /// Parse concatenated records, as `added` returns them, up to the first that is damaged.
     pub fn read(records: &[u8]) -> Self {
         let mut rest = Cursor::new(records);
         let mut hashes = Self {
@@ -49,12 +49,12 @@ impl ListingHashes {
         hashes
     }
 
-    /// Return the length of the sound records that were read.
+    /// Return the length in bytes of the sound records that `read` got.
     pub fn sound(&self) -> usize {
         self.sound
     }
 
-    /// Return the records of hashes that were computed since.
+    /// Return the records of hashes that were computed since `read`.
     pub fn added(&self) -> &[u8] {
         &self.added
     }

@@ -98,7 +98,7 @@ impl Signer {
         Ok(Self(key))
     }
 
-    /// Encode the key file.
+    /// Encode the key as a key file of ssh-keygen, unencrypted.
     pub fn encode(&self) -> Result<String> {
         let file = self
             .0
@@ -112,13 +112,13 @@ impl Signer {
         Ed25519Key::of(self.0.public_key().key_data())
     }
 
-    /// Sign `message` for `verify`.
+    /// Return the armored signature of `message`, as `verify` reads it.
     pub fn sign(&self, namespace: &str, message: &[u8]) -> Result<String> {
         let signature = self
             .0
             .sign(namespace, HashAlg::Sha512, message)
             .and_then(|made| made.to_pem(LineEnding::LF));
-        signature.map_err(|error| Error::new(format!("nothing can be signed: {error}")))
+        signature.map_err(|error| Error::new(format!("the message cannot be signed: {error}")))
     }
 }
 

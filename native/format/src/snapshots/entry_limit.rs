@@ -31,19 +31,19 @@ impl EntryLimit {
         }
     }
 
-    /// Count entries that were met at `place`; an error beyond the limit, as below.
+    /// Count entries that were met at `place`; an error beyond the limit.
     pub fn spend(&mut self, entries: usize, place: &RelPath) -> Result<()> {
         self.entries = subtract(self.entries, entries).ok_or_else(|| self.too_many(place))?;
         Ok(())
     }
 
-    /// Count own directories that the directory at `place` names for the first time.
+    /// Count own directories that the directory at `place` names for the first time; an error beyond the limit.
     pub fn spend_trees(&mut self, count: usize, place: &RelPath) -> Result<()> {
         self.trees = subtract(self.trees, count).ok_or_else(|| self.too_many(place))?;
         Ok(())
     }
 
-    /// Count bytes of manifests and columns that were read at `place`.
+    /// Count bytes of manifests and columns that were read at `place`; an error beyond the limit.
     pub fn spend_bytes(&mut self, size: usize, place: &RelPath) -> Result<()> {
         self.bytes = subtract(self.bytes, size).ok_or_else(|| {
             let limit = self.limit;

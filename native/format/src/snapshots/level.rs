@@ -158,7 +158,9 @@ impl Level {
             return Err(place(Error::new(rule)));
         }
         if has_leaf(&self.leaves, name).map_err(place)? {
-            return Err(place(Error::new("a name is both a directory and not")));
+            return Err(place(Error::new(
+                "a name is both a directory and a file or symlink",
+            )));
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl<R: ObjectReader> Lookup<R> {
         }
     }
 
-    /// Return the line of the file or symlink at `path`, and its digest, which may be empty.
+    /// Return the line of the file or symlink at `path`, and its digest, empty if absent; `None` if the leaf is missing.
     pub fn leaf(&mut self, path: &RelPath) -> Result<Option<(Shared, Shared)>> {
         let directory = RelPath::trusted(parent(path.as_bytes()).to_vec());
         let (here, tree) = self.own_above(&directory)?;
@@ -79,7 +79,7 @@ impl<R: ObjectReader> Lookup<R> {
         leaf.map_err(|error| at(&here, error))
     }
 
-    /// Return the directory at `path`, without its subdirectories.
+    /// Return the directory at `path`, without its subdirectories; `None` if it is missing.
     pub fn listing(&mut self, path: &RelPath) -> Result<Option<Listing>> {
         let snapshot = self.snapshot();
         self.subtree(path)?.next_of(&snapshot, |_| true)

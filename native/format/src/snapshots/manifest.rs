@@ -53,13 +53,13 @@ pub struct ManifestBlock {
 }
 
 impl ManifestBlock {
-    /// Return the bytes that it refers to.
+    /// Return the number of bytes of its attributes, leaves and digests.
     pub fn size(&self) -> usize {
         let text = self.attributes.len().saturating_add(self.leaves.len());
         text.saturating_add(self.digests.len())
     }
 
-    /// Return line and digest of the leaf at `rest`, relative to the manifest's directory, if any.
+    /// Return line and digest, empty if absent, of the leaf `name` of this directory; `None` if it is missing.
     pub fn leaf(&self, name: &[u8]) -> Result<Option<(Shared, Shared)>> {
         let Some(Range { start, end }) = find_leaf(&self.leaves, name)? else {
             return Ok(None);
@@ -155,7 +155,7 @@ impl Manifest {
         self.inline.iter().find(|each| each.name == name)
     }
 
-    /// Return the line and digest of the leaf at `rest`, relative to the manifest's own directory.
+    /// Return the line and digest of the leaf at `rest`, relative to the manifest's own directory; `None` if it is missing.
     pub fn leaf(&self, rest: &[u8]) -> Result<Option<(Shared, Shared)>> {
         let (above, name) = split(rest);
         let block = if above.is_empty() {
@@ -182,7 +182,7 @@ impl Manifest {
             .saturating_add(self.is_first.into())
     }
 
-    /// Return the bytes that it refers to.
+    /// Return the number of bytes of its attributes, leaves and digests.
     pub fn size(&self) -> usize {
         self.blocks_below()
             .map(ManifestBlock::size)
@@ -223,7 +223,7 @@ fn blocks(text: &Shared, column: &Shared) -> Result<Vec<ManifestBlock>> {
     blocks.push(block);
     if !column.is_empty() && column.len() != digest {
         return Err(Error::new(
-            "the digest column has not one digest for each file",
+            "the digest column does not have one digest for each file",
         ));
     }
     Ok(blocks)

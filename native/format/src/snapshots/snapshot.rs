@@ -94,7 +94,7 @@ impl<R: ObjectReader> Snapshot<R> {
         Manifest::decode(&text, &column).map_err(|error| at(place, error))
     }
 
-    /// Read the start of a piece.
+    /// Read a piece, and return its start.
     pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
         let text = self.manifest_text(name, piece, place)?;
         start_of(&text, place)

@@ -46,7 +46,7 @@ impl Digested {
         }
     }
 
-    /// Return the next files: at most this many, none after this many bytes; empty at the end.
+    /// Return the next files: at most `files`, and no more once their sizes add up to `bytes`; empty at the end.
     pub fn batch<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

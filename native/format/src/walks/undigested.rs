@@ -36,7 +36,7 @@ pub struct Undigested {
 }
 
 impl Undigested {
-    /// Keep the `most` newest, or those that come after the file with this time and path.
+    /// Keep the `most` newest files; with `before`, the newest of those that sort before this mtime and path.
     pub fn new(most: usize, before: Option<(i64, RelPath)>) -> Self {
         Self {
             most,

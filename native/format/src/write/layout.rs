@@ -267,7 +267,7 @@ impl Open {
         Ok(())
     }
 
-    /// Return true if a subdirectory may come now, because names grow, and note its name.
+    /// True if a subdirectory may come now, because names grow; remembers its name.
     fn admits(&mut self, path: &[u8]) -> bool {
         let name = basename(path);
         let grows = *name > *self.last;

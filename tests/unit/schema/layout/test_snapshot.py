@@ -88,9 +88,9 @@ def test_a_name_is_either_a_leaf_or_a_directory(count: int) -> None:
     child = forge.own(OWN)
     for n in range(count):
         name = b"%03d" % n
-        forge.refused(forge.own(OWN + leaves + name + b"/\t0\n"), "both a directory and not")
+        forge.refused(forge.own(OWN + leaves + name + b"/\t0\n"), "both a directory and a file")
         tree = forge.own(OWN + leaves, **{name.decode(): child})
-        forge.refused(tree, "both a directory and not")
+        forge.refused(tree, "both a directory and a file")
 
 
 @pytest.mark.parametrize("name", [".~tmp~", ".~TMP~"])
