@@ -43,7 +43,7 @@ class Candidates:
         self,
         places: Sequence[tuple[bytes, _AnyEntry | None, Sequence[_AnyEntry]]],
     ) -> None:
-        """Add paths with their wanted entry and their former ones."""
+        """Add paths with their wanted entry and their former ones; the local entry is unknown."""
 
     def compare(
         self, old: _Snapshot, new: _Snapshot, selection: tuple[Filter, _Modes]
@@ -70,7 +70,7 @@ class Candidates:
         """Return the parent directories of all paths, each once."""
 
     def extend(self, candidates: Iterable[tuple[Any, ...]]) -> None:
-        """Add candidates that are complete."""
+        """Add candidates whose local entry is known, as tuples of the class `candidate`."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int) -> Any: ...
@@ -86,7 +86,9 @@ class Candidates:
     def expected_directories(self) -> list[bytes]:
         """Return the former directories that are, or may be, missing."""
 
-    def linked(self) -> list[bytes]: ...
+    def linked(self) -> list[bytes]:
+        """Return the paths whose wanted entry is a hardlink."""
+
     def leaders(self) -> list[bytes]:
         """Return the leaders of all wanted hardlinks."""
 
@@ -206,7 +208,10 @@ class Comparison:
         """Return about `most` further differences; None if there are no more."""
 
 def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> bool:
-    """Return True if a file has several names; `FormatError` for an incomplete hardlink group."""
+    """Return True if a file has several names.
+
+    Raises `FormatError` if a leader is missing, or a hardlink differs from its leader.
+    """
 
 def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
     """Return the numbers of entries added, removed, changed, and moved with their directory."""
@@ -217,7 +222,7 @@ class BlockIndex:
 
     @staticmethod
     def decode(data: bytes, size: int, digest: bytes) -> BlockIndex:
-        """Decode the index of the file with this size and digest; `FormatError` for any other."""
+        """Decode an index; raises `FormatError` unless the file has this size and digest."""
 
     @staticmethod
     def of_file(handle: int, block: int, threads: int) -> BlockIndex | None:
@@ -309,10 +314,13 @@ class Digested:
     """The files of a snapshot with digests, in tree order; of a hardlink group the first name."""
 
     def __new__(cls, lent: _Snapshot, after: bytes | None) -> Digested:
-        """Begin after the path `after`, which may be missing."""
+        """Begin after the path `after`, which may be missing; None begins at the first file."""
 
     def batch(self, files: int, size: int) -> list[_Digested]:
-        """Return at most `files` further files, until `size` bytes are reached, or none."""
+        """Return at most `files` further files, and no more once they have `size` bytes together.
+
+        The list is empty at the end.
+        """
 
 @final
 class Scrub:
@@ -320,7 +328,10 @@ class Scrub:
 
     def __new__(cls, root: bytes) -> Scrub: ...
     def identity(self, path: bytes) -> tuple[int, int] | None:
-        """Return inode and ctime of an entry, None if it is missing; raises `OSError`."""
+        """Return inode and ctime in nanoseconds of an entry, None if it is missing.
+
+        Raises `OSError` if the entry cannot be examined.
+        """
 
     def read(
         self, files: Sequence[_Digested], pace: Pace
@@ -342,7 +353,7 @@ class ChangeList:
         """Begin a source in a format of `huai_server.commit.change_lists.SPELLINGS`."""
 
     def feed(self, data: bytes) -> None:
-        """Parse further bytes of the source; the first ones show how paths end."""
+        """Parse further bytes of the source; the first ones show if NUL or newline ends a path."""
 
     def end_source(self) -> None:
         """End the source; parses its last line, even if that is incomplete."""
@@ -355,7 +366,7 @@ class ChangeList:
         """
 
     def close(self) -> int:
-        """Return the number of named paths; no source can follow."""
+        """Close the list to further sources; returns the number of named paths, each once."""
 
 @final
 class Entries:
@@ -415,10 +426,13 @@ class Filter:
         """Return True if `path` is protected from deletion."""
 
     def why(self, path: bytes, *, directory: bool) -> tuple[int, bytes] | None:
-        """Return the place of the rule that decides about `path`, and the path that it matched."""
+        """Return the place of the rule that decides about `path`, and the path that it matched.
+
+        That is `path` or its topmost excluded ancestor.  Returns None if no rule matches.
+        """
 
     def is_alike_below(self, one: bytes, other: bytes) -> bool:
-        """Return True if it decides alike below two directories, whatever they contain."""
+        """Return True if the filter decides alike below two directories; False if in doubt."""
 
 _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """A path, attributes, leaves and digests."""
@@ -456,7 +470,7 @@ class EntryList:
     """The entries of a list that another program made, in any order."""
 
     def __new__(cls, store: _BinaryFile, limit: int) -> EntryList:
-        """Keep entries in `store`, an empty file; `FormatError` for more than `limit`."""
+        """Keep entries in `store`, an empty file; adding more than `limit` is a `FormatError`."""
 
     @property
     def skipped(self) -> int:
@@ -467,18 +481,21 @@ class EntryList:
         """True if a file has several names."""
 
     def entries(self) -> list[tuple[bytes, str, int, int]]:
-        """Return path, type, size and mtime in nanoseconds of all entries; for small lists."""
+        """Return path, type, size and mtime in nanoseconds of all entries but the root.
+
+        Directories are in tree order; all entries are held in memory.
+        """
 
     def write_tree(self, writer: _Writer | None) -> tuple[bytes, _Counts]:
-        """Write the git tree of all entries; returns its id and the totals.
+        """Write the git tree of all entries, as the last use of the list.
 
-        `FormatError` for a list that is not a tree.
+        Returns the id and the totals.  Raises `FormatError` for a list that is not a tree.
         """
 
     def amend(
         self, past: _Snapshot, removed_paths: Sequence[bytes], writer: _Writer | None
     ) -> tuple[bytes, _Counts, _Counts]:
-        """Write the git tree of `past` with these entries instead of its own.
+        """Write the git tree of `past` with these entries added or replaced, as `write_tree` does.
 
         Entries at `removed_paths` are removed; the directories that they were in must be among
         these entries.  Returns the id, and the totals of what was added and removed.
@@ -489,7 +506,10 @@ class RsyncList:
     """A decoder of the file list that an rsync sender sends."""
 
     def __new__(cls, protocol: int, entries: EntryList) -> RsyncList:
-        """Add the listed entries to `entries`; the sender must run with -lHDogpt."""
+        """Add the listed entries to `entries`; the sender must run with -lHDogpt.
+
+        Raises `FormatError` for another `protocol` than 30 to 40.
+        """
 
     def feed(self, data: bytes) -> bytes:
         """Decode the next bytes from the sender; returns the bytes to send to it.
@@ -506,7 +526,7 @@ class RsyncList:
         """True if the sender could not read a part of its tree."""
 
     def messages(self) -> list[bytes]:
-        """Return the last messages of the sender."""
+        """Return the last messages of the sender, at most a hundred."""
 
 @final
 class TextList:
@@ -538,13 +558,19 @@ class Lookup:
 
     def __new__(cls, reader: _Reader, tree: bytes, limit: int) -> Lookup: ...
     def own_tree(self, path: bytes) -> bytes | None:
-        """Return the id of the tree of an own directory."""
+        """Return the id of the tree of an own directory; None for any other path."""
 
     def leaf(self, path: bytes) -> tuple[bytes, bytes] | None:
-        """Return the line of a file or symlink, and its digest, empty if it is missing."""
+        """Return the line of a file or symlink, and its digest, empty if that is unknown.
+
+        Returns None if there is neither at `path`.
+        """
 
     def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk[_Listing]:
-        """Return a directory and all below it, or the entries that one of `filters` mirrors."""
+        """Return the listings of a directory and all below it, whole ones.
+
+        With `filters`, only those of directories that at least one of them mirrors.
+        """
 
     def level(self, path: bytes, tree: bytes) -> Walk[_Listing | tuple[bytes, bytes]]:
         """Return one own directory in tree order; own subdirectories are path and id."""
@@ -578,7 +604,9 @@ _Counts: TypeAlias = tuple[int, int, int, int]
 """The numbers of files, directories, symlinks and bytes."""
 _Hashed: TypeAlias = tuple[int, int, list[bytes]]
 """The files read, their bytes, and the paths without a digest because of their holes."""
-_Told: TypeAlias = tuple[list[tuple[bytes, int, int]], list[tuple[int, int, list[bytes]]], _Hashed]
+_Report: TypeAlias = tuple[
+    list[tuple[bytes, int, int]], list[tuple[int, int, list[bytes]]], _Hashed
+]
 """The problems, the remarks, and what was read.
 
 A problem has a path, a reason, and 0 if the old entry stays, 1 if it is left out, 2 if its time is
@@ -638,8 +666,8 @@ class TreeReader:
         keep_pairs: Callable[[bytes], None],
         writer: _Writer | None,
         scope: tuple[bytes, Sequence[_Shard], _Snapshot | None],
-    ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes], _Edges]:
-        """Scan everything, or a part, and write its objects.
+    ) -> tuple[bytes, tuple[_Counts, int], _Report, set[bytes], _Edges]:
+        """Scan everything, or a part, and write its objects; digests are stored after errors too.
 
         `past` is the last commit, whose entries stay where something cannot be read.  `mounts` has
         its mount points, True to enter the present ones, and True to accept all.  `keep_pairs` gets
@@ -659,8 +687,10 @@ class TreeReader:
         named: tuple[ChangeList, bool, bytes],
         check_foreign: Callable[[list[bytes]], None],
         writer: _Writer | None,
-    ) -> tuple[bytes, tuple[_Counts, _Counts], _Told, bytes, tuple[int, list[bytes]]] | None:
+    ) -> tuple[bytes, tuple[_Counts, _Counts], _Report, bytes, tuple[int, list[bytes]]] | None:
         """Read the paths that a list names, and write the objects of `past` with them.
+
+        New digests are stored.
 
         `named` has the list, True if it names an old name of each file that gets a new one, and the
         record of hardlink groups.  `check_foreign` gets the directories on other file systems.
@@ -702,7 +732,10 @@ class TreeWatch:
 
     def fileno(self) -> int: ...
     def read(self) -> tuple[int, bool, bool]:
-        """Return the number of events, True if some were lost, and True if the root was moved."""
+        """Process all present events, and watch new directories.
+
+        Returns the number of events, True if some were lost, and True if the root was moved.
+        """
 
     def take(self) -> tuple[ChangeList, int] | None:
         """Return the paths changed since the last call, and their number; None to scan the tree.
@@ -711,10 +744,10 @@ class TreeWatch:
         """
 
     def give_back(self, changes: ChangeList | None) -> None:
-        """Return these paths again by the next `take`; None for the whole tree."""
+        """Let the next `take` return these paths again; None for the whole tree."""
 
     def add(self, paths: Sequence[bytes]) -> None:
-        """Return these paths too by the next `take`, with everything below them."""
+        """Let the next `take` return these paths too, with everything below them."""
 
     @property
     def directories(self) -> int:
@@ -762,13 +795,16 @@ class Maker:
         """Set the attributes of a directory."""
 
     def rename_directory(self, old: bytes, new: bytes) -> None:
-        """Rename a directory with all below it; a leaf at the new path is removed."""
+        """Rename a directory with all below it; needs the folder `building`.
+
+        An entry at the new path that cannot be replaced moves to `building`.
+        """
 
     def remove(self, path: bytes) -> None:
-        """Remove a name; a directory moves to the folder `building`."""
+        """Delete a leaf, or move a directory to the folder `building`, which both need."""
 
     def leave(self) -> None:
-        """Restore the times of the last directory that was changed."""
+        """Restore mode and mtime of the last directory that was changed."""
 
     @property
     def unowned(self) -> int:
@@ -784,13 +820,16 @@ class Blake3:
         """Return the digest of the content so far, 32 bytes."""
 
 def patch_file(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
-    """Give an open file the size of `patch` and its content in `ranges`, durably."""
+    """Give an open file the size of `patch` and its content in `ranges`; writes it to disk."""
 
 def reserve_patch(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
-    """Reserve the space that `patch_file` needs; the file keeps its size and content."""
+    """Reserve the space that `patch_file` needs; the file keeps its size and content.
+
+    Raises `OSError` if there is too little space.
+    """
 
 def hash_file(handle: int, threads: int) -> bytes:
-    """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""
+    """Return the BLAKE3-256 of an open file; `threads` threads hash a large one."""
 
 @final
 class PackWriter:
@@ -808,7 +847,7 @@ class PackWriter:
         """
 
     def __len__(self) -> int:
-        """Return the number of objects written."""
+        """Return the number of objects so far."""
 
     def write(self, kind: _Kind, data: bytes) -> bytes:
         """Add an object unless the folder has it; returns its id."""
@@ -862,16 +901,23 @@ class PublishOrder:
         """Return the stage of each path as a byte; each comes with True for a symlink."""
 
     def placement(self, path: bytes, *, symlink: bool) -> tuple[int, int | None, int | None]:
-        """Return the stage, the rule that decided, and its repository, else that around `path`."""
+        """Return the stage of a path, the place of the rule that decided, and a repository.
+
+        The number is that of the repository whose rule decided, or of the innermost one around the
+        path.
+        """
 
     def around(self, folder: bytes) -> list[int]:
-        """Return the repositories around a directory, outermost first."""
+        """Return the numbers of the repositories around a directory, outermost first."""
 
     def found(self) -> int:
         """Return the number of repositories found so far."""
 
     def repository(self, number: int) -> tuple[bytes, int, int | None]:
-        """Return its top, its profile, and the matching list of markers, None if assigned."""
+        """Return the top of a repository, and the numbers of its profile and list of markers.
+
+        The last is that of the list that was found at the top, None for an assigned repository.
+        """
 
     def is_directory(self, path: bytes) -> bool:
         """Return True if the snapshot has a directory at `path`."""
@@ -901,7 +947,7 @@ class Packs:
         """Close all packs, after one was removed or replaced."""
 
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
-        """Return an object, or None."""
+        """Return kind and content of an object; None if no pack has it."""
 
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(
@@ -966,10 +1012,13 @@ class PrivateKey:
         """Return a signature, as of `ssh-keygen -Y sign`."""
 
 def parse_public_key(line: str) -> str:
-    """Return an Ed25519 key, `ssh-ed25519 AAAA…`, without its comment; `FormatError`."""
+    """Return the Ed25519 key in `line`, `ssh-ed25519 AAAA…`, without its comment.
+
+    Raises `FormatError` for anything else.
+    """
 
 def verify_signature(namespace: str, message: bytes, armored: bytes) -> str:
-    """Return the public key that signed `message`; `FormatError` for a wrong signature."""
+    """Return the public key that signed `message`; a wrong signature is a `FormatError`."""
 
 class _LocalObjects(Protocol):
     """A repository; it is not asked for objects of its `packs` (`Packs`), if it has that."""
@@ -1053,7 +1102,7 @@ def verify_arrived(
     threads: int,
     check: Callable[[], None],
 ) -> bytes:
-    """Verify `files` below `folder`; returns a byte for each.
+    """Verify `files` below `folder`, and set attributes; returns a byte for each.
 
     0 is the file, 1 nothing, 2 something else, 3 the file with all its attributes set.
     `run` has the inodes that were put there as a basis, by path; True if the writer was
@@ -1140,7 +1189,11 @@ class BundleWriter:
         """Begin another response, with the files that have no verdict."""
 
     def write(self, data: bytes) -> int:
-        """Process the next bytes of the response; returns the number of files with a verdict."""
+        """Stage the files that are complete in the next bytes of the response.
+
+        Returns the number of files with a verdict so far.  Raises `FormatError` for bytes that are
+        not a bundle of the files.
+        """
 
     def verdicts(self) -> bytes:
         """Return the verdicts so far, as of `copy_files`; 4 is not bundled, 6 is wrong."""
@@ -1226,7 +1279,7 @@ class TreeComparison:
         """Return the extraneous leaves that were found and are not reported yet."""
 
     def forget(self, paths: AbstractSet[bytes]) -> None:
-        """Do not report these extraneous leaves."""
+        """Drop these extraneous leaves, so that they are not reported."""
 
 _DirectoryEntry: TypeAlias = tuple[bytes, int, int, bytes, bytes]
 _SymlinkEntry: TypeAlias = tuple[bytes, bytes, int, int, bytes, bytes]
@@ -1296,7 +1349,7 @@ class Tree:
         """Return a handle (O_PATH) that is valid during the next few calls; do not close it."""
 
     def make_writable(self, path: bytes) -> bool:
-        """Give a directory u+rwx; returns False if this is not allowed, or it has them."""
+        """Give a directory u+rwx until `restore_modes`; False if that is not allowed or needed."""
 
     def stage_copies(
         self,
@@ -1367,7 +1420,8 @@ class Tree:
     def publish_directories(self, items: Sequence[_Whole]) -> _Row:
         """Rename staged directories, with everything below them, to paths that must be free.
 
-        Missing directories below them are created.  One that fails can be published file by file.
+        Missing directories below them are created.  A directory that fails stays staged, and can be
+        published file by file.
         """
 
     def restore_modes(self) -> list[bytes]:
@@ -1388,7 +1442,7 @@ class Tree:
 def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
     """Rename within an open directory; `FileExistsError` if something has the new name.
 
-    Returns False and does nothing where kernel or file system cannot refuse that.
+    Returns False and does nothing if kernel or file system do not support such a rename.
     """
 
 @final

@@ -27,7 +27,7 @@ use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::{wait, wait_checking, wait_reporting};
 
-/// How many were done; path, reason, errno or 0, and another path, of what failed.
+/// The number of operations done; path, reason, errno or 0, and another path, of the one that failed.
 type Outcome<'py> = (
     usize,
     Option<(
@@ -363,7 +363,7 @@ fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
     (row.done, failure)
 }
 
-/// The fields of a reason, as `_native.pyi` lists them.
+/// Return the fields of a reason, as `_native.pyi` lists them.
 fn reason_fields(reason: &FailureReason) -> (&'static str, i32, Option<&[u8]>) {
     match reason {
         FailureReason::Errno(errno) => ("errno", errno.raw_os_error(), None),

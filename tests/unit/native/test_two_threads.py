@@ -60,7 +60,7 @@ def test_a_table_in_work_refuses_every_other_call() -> None:
         lambda: len(table.engine),
         lambda: table.engine.extend([]),
     ):
-        with pytest.raises(RuntimeError, match="under way"):
+        with pytest.raises(RuntimeError, match="another call uses"):
             call()
     is_released.set()
     thread.join()

@@ -26,7 +26,7 @@ impl Plan {
         Self { converter, planned }
     }
 
-    /// The paths that need a stage of publishing, with true for a symlink.
+    /// Return the paths that need a stage of publishing, with true for a symlink.
     pub(crate) fn paths_for_stages(&self) -> impl Iterator<Item = (&[u8], bool)> {
         (0..self.planned.len())
             .filter_map(|place| self.planned.path_for_stage(&self.converter.table, place))
@@ -45,7 +45,7 @@ impl Plan {
         place: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool)> {
         let leaf = self.planned.path_for_stage(&self.converter.table, place);
-        let (path, symlink) = leaf.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
+        let (path, symlink) = leaf.ok_or_else(|| PyIndexError::new_err("no such path"))?;
         Ok((PyBytes::new(py, path), symlink))
     }
 

@@ -51,7 +51,9 @@ impl Rows {
         if let Ok(slice) = place.cast::<PySlice>() {
             let indices = slice.indices(isize::try_from(length)?)?;
             if indices.step != 1 {
-                return Err(PyValueError::new_err("rows are taken one after the other"));
+                return Err(PyValueError::new_err(
+                    "a slice of rows must have the step 1",
+                ));
             }
             let begin = usize::try_from(indices.start)?;
             let rows = self.chosen.slice(begin..begin + indices.slicelength);

@@ -36,7 +36,7 @@ impl TableRows {
         &self.numbers[self.range.clone()]
     }
 
-    /// The rows at some places, which are in range.
+    /// Return the rows at these places, which must be in range.
     pub(crate) fn slice(&self, places: Range<usize>) -> Self {
         let begin = self.range.start;
         Self {
@@ -63,7 +63,7 @@ impl TableRows {
         self.table.local(row).kind() == Some(EntryKind::Directory)
     }
 
-    /// The paths and their wanted entries.
+    /// Return path and wanted entry of each row; rows without a wanted entry are left out.
     fn entries(&self) -> impl Iterator<Item = (&[u8], Stated)> {
         self.iter()
             .filter_map(|row| Some((self.table.path(row), row.wanted?)))
@@ -77,7 +77,7 @@ impl TableRows {
         self.entries().map(|(_, wanted)| self.digest(&wanted))
     }
 
-    /// The key that identifies each file.
+    /// Return the key that identifies each file.
     pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey<'_>> {
         self.entries().map(|(path, wanted)| FileKey {
             path,
@@ -93,7 +93,7 @@ impl TableRows {
         entries.filter_map(|(place, (_, wanted))| Some((self.digest(&wanted)?, wanted.size, place)))
     }
 
-    /// The metadata of each file.
+    /// Return the metadata of each file.
     pub(crate) fn metadata(&self) -> impl Iterator<Item = FileMetadata> {
         self.entries().map(|(path, wanted)| FileMetadata {
             path: path.to_vec(),
@@ -104,7 +104,7 @@ impl TableRows {
         })
     }
 
-    /// The wanted attributes of each entry.
+    /// Return the wanted attributes of each entry.
     pub(crate) fn attributes(&self, numbers: &Numbers) -> impl Iterator<Item = Attributes> {
         self.entries()
             .map(|(_, wanted)| attributes(&wanted, numbers))

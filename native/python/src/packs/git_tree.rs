@@ -51,6 +51,6 @@ pub(crate) fn object_id<'py>(
     kind: &str,
     data: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let kind = Kind::parse(kind).ok_or_else(|| PyValueError::new_err("no kind of object"))?;
+    let kind = Kind::parse(kind).ok_or_else(|| PyValueError::new_err("not a kind of object"))?;
     Ok(PyBytes::new(py, Oid::of_own(kind, data).as_bytes()))
 }

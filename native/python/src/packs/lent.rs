@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use super::read::{Packs, parse_oid};
 
-/// One object in so many is asked of Python, which looks for signals and at its deadline then.
+/// One object in this many is read by Python, which then checks for signals and for its deadline.
 const ASKED_EVERY: u32 = 64;
 
 /// A store of objects in Python, and its `packs`, if any, which are read without Python.
@@ -79,7 +79,7 @@ impl ObjectReader for Reader {
     }
 }
 
-/// A snapshot whose root has the tree `tree`.
+/// Return the snapshot whose root has the tree `tree`.
 pub(crate) fn snapshot(lent: Py<PyAny>, tree: &[u8]) -> PyResult<Snapshot<Reader>> {
     let tree = parse_oid(tree)?;
     let reader = Python::attach(|py| Reader::new(py, lent))?;

@@ -97,11 +97,11 @@ impl Packs {
         commits: Vec<(PyBackedBytes, PyBackedBytes)>,
         put: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let parse_patterns = commits
+        let parsed_commits = commits
             .into_iter()
             .map(|(commit, tree)| Ok((commit, parse_oid(&tree)?)))
             .collect::<PyResult<Vec<_>>>()?;
-        let commits: Vec<_> = parse_patterns
+        let commits: Vec<_> = parsed_commits
             .iter()
             .map(|(commit, tree)| (&**commit, *tree))
             .collect();

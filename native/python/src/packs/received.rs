@@ -100,7 +100,7 @@ impl LocalObjects for LentObjects {
             let object = objects.call_method1(intern!(objects.py(), "find"), (oid,))?;
             let object: Option<(PyBackedStr, PyBackedBytes)> = object.extract()?;
             let object = object.map(|(kind, content)| {
-                let unknown = || PyValueError::new_err("no kind of object");
+                let unknown = || PyValueError::new_err("not a kind of object");
                 let kind = Kind::parse(&kind).ok_or_else(unknown)?;
                 let content = content.to_vec();
                 Ok(Object { kind, content })

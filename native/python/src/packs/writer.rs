@@ -56,7 +56,8 @@ impl PackWriter {
         kind: &str,
         data: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let kind = Kind::parse(kind).ok_or_else(|| PyValueError::new_err("no kind of object"))?;
+        let kind =
+            Kind::parse(kind).ok_or_else(|| PyValueError::new_err("not a kind of object"))?;
         let oid = wait(py, |_| self.lock().write(kind, data))?.map_err(refuse)?;
         Ok(PyBytes::new(py, oid.as_bytes()))
     }

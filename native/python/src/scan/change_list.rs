@@ -12,9 +12,9 @@ use crate::sys::guarded::Guarded;
 /// The paths that change lists name in one module.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct ChangeList {
-    /// None after the paths were looked at.
+    /// None after `close`.
     reading: Guarded<Option<change_list::ChangeList>>,
-    /// Each path once, as soon as that is asked for.
+    /// Each path once, after `close`.
     touched: Guarded<Vec<Touched>>,
 }
 
@@ -30,7 +30,7 @@ impl ChangeList {
 
     fn begin_source(&self, spelling: &str) -> PyResult<()> {
         let spelling = Spelling::parse(spelling)
-            .ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+            .ok_or_else(|| PyValueError::new_err("not a spelling of change lists"))?;
         self.with(|reading| reading.begin_source(spelling))
     }
 
@@ -70,7 +70,7 @@ impl ChangeList {
 }
 
 impl ChangeList {
-    /// A list of these paths, which is closed.
+    /// Make a closed list of these paths.
     pub(crate) fn of(touched: Vec<Touched>) -> Self {
         Self {
             reading: Guarded::new(None),
@@ -78,7 +78,7 @@ impl ChangeList {
         }
     }
 
-    /// The paths.
+    /// Return the paths, each once; empty before `close`.
     pub(crate) fn touched(&self) -> MutexGuard<'_, Vec<Touched>> {
         self.touched.lock()
     }

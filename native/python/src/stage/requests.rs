@@ -9,7 +9,7 @@ use crate::packs::lent::LentSnapshot;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
-/// The names of files, and the number of directories that are requested as a whole.
+/// Return the names of files, and the number of directories that are requested as a whole.
 #[pyfunction]
 #[pyo3(signature = (files, start, commit))]
 pub(crate) fn request_names<'py>(

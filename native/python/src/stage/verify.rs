@@ -68,7 +68,7 @@ pub(crate) fn build_requests(
     Ok(files.metadata().map(request).collect())
 }
 
-/// The verdict as `_native.pyi` lists them.
+/// Return the number of a verdict, as `_native.pyi` lists them.
 fn number(arrival: Arrival) -> u8 {
     match arrival {
         Arrival::Arrived => 0,

@@ -56,5 +56,5 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
 
 /// Make the exception for an object that another call uses.
 pub(crate) fn in_use() -> PyErr {
-    PyRuntimeError::new_err("a call of this object is under way")
+    PyRuntimeError::new_err("another call uses this object")
 }
