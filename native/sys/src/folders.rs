@@ -180,7 +180,7 @@ impl Folders {
     }
 
     /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and call it once more.
-    pub fn permitted<T>(
+    pub fn with_permission<T>(
         &mut self,
         folders: &[&[u8]],
         mut operation: impl FnMut(&mut Self) -> Outcome<T>,

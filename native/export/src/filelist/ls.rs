@@ -204,6 +204,7 @@ impl Ls {
         Ok(())
     }
 
+    /// Return the row of a file or symlink.
     fn leaf<'a>(&'a self, directory: &RelPath, leaf: &'a Entry<'_>) -> Row<'a> {
         let (kind, size, links, blocks, target) = match &leaf.body {
             Body::File { size, link, .. } => {
@@ -240,6 +241,7 @@ impl Ls {
         }
     }
 
+    /// Return the row of a subdirectory; if it has exported files, with the time for these.
     fn directory<'a>(&'a self, above: &RelPath, name: &'a [u8], gathered: &Gathered) -> Row<'a> {
         let owner = |number: usize| {
             self.directories

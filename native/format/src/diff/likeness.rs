@@ -66,23 +66,23 @@ impl Likeness {
         let weight = |known: &Vec<usize>| known.first().and_then(|first| old_weights.get(*first));
         let equal = |node: &Node| known.get(&node.tree.oid).and_then(weight).copied();
         let new_weights = texts.weights(new.1, |node| equal(node).unwrap_or(0));
-        let mut votes = Votes::new(new.1.nodes.len());
+        let mut shared_lines = SharedLines::new(new.1.nodes.len());
         for (number, node) in new.1.nodes.iter().enumerate() {
             if let (Some(twins), Some(weight)) = (known.get(&node.tree.oid), equal(node)) {
-                votes.give(number, twins.iter().copied(), weight);
+                shared_lines.add(number, twins.iter().copied(), weight);
             }
         }
         for (piece, number) in new.1.pieces() {
-            votes.give(number, pieces.of(&piece), texts.count(&piece));
+            shared_lines.add(number, pieces.of(&piece), texts.count(&piece));
         }
         let lines = Holders::new(before);
         for (line, number) in after {
-            votes.give(number, lines.of(&line), 1);
+            shared_lines.add(number, lines.of(&line), 1);
         }
         Ok(Self {
             old: old_weights,
             new: new_weights,
-            shared: votes.carried(old.1, new.1),
+            shared: shared_lines.carried(old.1, new.1),
         })
     }
 }
@@ -196,38 +196,39 @@ fn number_of(line: &[u8]) -> u64 {
 }
 
 /// The lines that new directories share with old ones.
-struct Votes(Vec<BTreeMap<usize, u64>>);
+struct SharedLines(Vec<BTreeMap<usize, u64>>);
 
-impl Votes {
+impl SharedLines {
     fn new(count: usize) -> Self {
         Self(vec![BTreeMap::new(); count])
     }
 
     /// Add `weight` lines that `new` shares with each of `old`; too many of these say nothing.
-    fn give(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
-        if let Some(votes) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
+    fn add(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
+        if let Some(shared_lines) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
             for old in old {
                 #[cfg(test)]
-                tests::count_vote();
-                let sum = votes.entry(old).or_default();
+                tests::count_shared();
+                let sum = shared_lines.entry(old).or_default();
                 *sum = sum.saturating_add(weight);
             }
         }
     }
 
-    /// Return all votes, after adding those of subdirectories to pairs of their parents: of each
+    /// Return all shared lines, after adding those of subdirectories to pairs of their parents: of each
     /// subdirectory, those of its best twins of the same name.
     fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
         for number in (0..self.0.len()).rev() {
             let Some(above) = new.above(number) else {
                 continue;
             };
-            let votes = self.0.get(number).into_iter().flatten();
-            let votes = votes.filter(|(twin, _)| old.name(**twin) == new.name(number));
-            let mut best: Vec<(usize, u64)> = votes.map(|(old, sum)| (*old, *sum)).collect();
+            let shared_lines = self.0.get(number).into_iter().flatten();
+            let shared_lines =
+                shared_lines.filter(|(twin, _)| old.name(**twin) == new.name(number));
+            let mut best: Vec<(usize, u64)> = shared_lines.map(|(old, sum)| (*old, *sum)).collect();
             best.sort_unstable_by_key(|&(old, sum)| (std::cmp::Reverse(sum), old));
             for (twin, weight) in best.into_iter().take(HOLDERS) {
-                self.give(above, old.above(twin).into_iter(), weight);
+                self.add(above, old.above(twin).into_iter(), weight);
             }
         }
         self.0
@@ -252,7 +253,7 @@ mod tests {
     }
 
     /// Count one old directory with which a new one shares a thing.
-    pub(super) fn count_vote() {
+    pub(super) fn count_shared() {
         STEPS.set(STEPS.get() + 1);
     }
 

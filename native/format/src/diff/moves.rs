@@ -171,8 +171,8 @@ impl<'a> Pairs<'a> {
         likeness: &Likeness,
     ) -> Result<()> {
         let mut candidates: Vec<(usize, usize, u64)> = Vec::new();
-        for (new, votes) in likeness.shared.iter().enumerate() {
-            for (&old, &shared) in votes {
+        for (new, shared_lines) in likeness.shared.iter().enumerate() {
+            for (&old, &shared) in shared_lines {
                 let sizes = (likeness.old.get(old), likeness.new.get(new));
                 let enough = sizes
                     .0
@@ -275,6 +275,7 @@ impl<'a> Pairs<'a> {
         new.is_some() && new == rest(self.gone, tops.1, below.1)
     }
 
+    /// Return the paired directories as moves.
     fn moves(&self) -> Moves {
         let mut moves = Moves::default();
         for (&new, &old) in self.equal.iter().chain(&self.alike) {

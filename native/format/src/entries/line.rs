@@ -134,6 +134,7 @@ impl<'a> Leaves<'a> {
         Ok((line, rest.get(1..).unwrap_or_default()))
     }
 
+    /// Decode a line to an entry; an error unless its name sorts after the one before.
     fn entry(&self, parts: &Parts<'a>, digest: Option<Digest>) -> Result<Entry<'a>> {
         let name = unescape(parts.name)?;
         if *name <= *self.previous {

@@ -92,6 +92,7 @@ impl Digested {
         Ok(batch)
     }
 
+    /// Return the directory to continue with, and the position in it; `None` at the end.
     fn next_listing<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

@@ -69,7 +69,7 @@ impl Frames {
         } else if self.partial.len() == self.frame_length() {
             let text = self.partial.split_off(HEADER);
             self.partial.clear();
-            self.note(kind.saturating_sub(DATA), text);
+            self.keep_message(kind.saturating_sub(DATA), text);
         }
         Ok(rest)
     }
@@ -85,7 +85,7 @@ impl Frames {
     }
 
     /// Keep a message for people, dropping the oldest of too many, or record an error that the sender reports.
-    fn note(&mut self, kind: u8, mut text: Vec<u8>) {
+    fn keep_message(&mut self, kind: u8, mut text: Vec<u8>) {
         match kind {
             FIRST_TEXT..=LAST_TEXT => {
                 text.truncate(MESSAGE_BYTES);

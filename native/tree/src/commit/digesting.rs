@@ -103,7 +103,7 @@ impl<'a> Digesting<'a> {
         let mut answers: Vec<Option<DigestOutcome>> = vec![None; files.len()];
         if self.policy.later {
             for (file, answer) in files.iter().zip(&mut answers) {
-                if !file.stays(past.as_deref_mut())? {
+                if !file.may_keep_digest(past.as_deref_mut())? {
                     *answer = Some(Err(None));
                 }
             }
@@ -226,7 +226,7 @@ impl File<'_> {
     }
 
     /// True if the file may keep a digest of the last commit, found in a table or, for the same size and mtime, in `past`.
-    fn stays<R: ObjectReader>(&self, past: Option<&mut Lookup<R>>) -> Result<bool> {
+    fn may_keep_digest<R: ObjectReader>(&self, past: Option<&mut Lookup<R>>) -> Result<bool> {
         if self.if_born.is_some() {
             return Ok(true);
         }

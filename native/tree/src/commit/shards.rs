@@ -75,6 +75,7 @@ struct Name {
 }
 
 impl Name {
+    /// Look up the leaf at `path`; `None` if it is missing.
     fn find<R: ObjectReader>(past: &mut Lookup<R>, path: &RelPath) -> Result<Option<Self>> {
         Ok(past.leaf(path)?.map(|(line, digest)| {
             let (alone, has_link) = split_link(&line);
@@ -88,7 +89,7 @@ impl Name {
     }
 
     /// True if both names have the same attributes and digest; a digest that only one of them has is ignored.
-    fn is(&self, other: &Self) -> bool {
+    fn equals(&self, other: &Self) -> bool {
         let same_digest =
             self.digest == other.digest || is_zero(&self.digest) || is_zero(&other.digest);
         split_before(&self.line, b'\t').1 == split_before(&other.line, b'\t').1 && same_digest
@@ -120,7 +121,7 @@ pub fn relink<R: ObjectReader>(
                 leader = Some(name);
                 continue;
             };
-            let is_linked = name.is(leader);
+            let is_linked = name.equals(leader);
             if is_linked {
                 let above = parent(path.as_bytes());
                 put_link(&mut name.line, above, leader.path.as_bytes());

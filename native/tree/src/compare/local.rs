@@ -100,6 +100,7 @@ impl Local {
         self.leaves.clear();
     }
 
+    /// Add a leaf after the others, in order of the names; `NOMEM` without memory.
     fn add(&mut self, name: &[u8], seen: Outcome<LocalStatus>, target: &[u8]) -> Outcome<()> {
         reserve(&mut self.text, name.len() + target.len())?;
         reserve(&mut self.leaves, 1)?;

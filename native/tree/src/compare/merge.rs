@@ -182,7 +182,7 @@ impl<R: ObjectReader> TreeComparison<R> {
                 to.records().step();
                 if place.wants(&listing.path, &entry) {
                     if let Some(entry) = selection.admit(&listing.path, entry) {
-                        place.leaf(pair, &entry, number_of, to)?;
+                        place.compare_leaf(pair, &entry, number_of, to)?;
                     }
                 }
                 if to.is_full() {
@@ -194,7 +194,7 @@ impl<R: ObjectReader> TreeComparison<R> {
             }
         }
         while let Some(leaf) = pair.local.as_ref().and_then(|local| local.leaf(pair.next)) {
-            place.only_here(&pair.path, leaf, to.records());
+            place.add_local_leaf(&pair.path, leaf, to.records());
             pair.next += 1;
         }
         Ok(true)

@@ -106,7 +106,7 @@ impl Place {
                 Some(seen) => {
                     self.compare_entry((&pair.path, &entry), &seen, b"", number_of, to)?;
                 }
-                None => self.directory_alone(&pair.path, &entry, number_of, to)?,
+                None => self.compare_lone_directory(&pair.path, &entry, number_of, to)?,
             }
         } else if own.is_some() && !self.retyped.remove(path) {
             to.records().add_extraneous(path, true);
@@ -132,7 +132,7 @@ impl Place {
     }
 
     /// Compare a leaf of the snapshot with the local one.
-    pub(super) fn leaf(
+    pub(super) fn compare_leaf(
         &mut self,
         pair: &mut Pair,
         entry: &Entry<'_>,
@@ -148,7 +148,7 @@ impl Place {
                     same_name = Some(leaf);
                     break;
                 }
-                self.only_here(&pair.path, leaf, to.records());
+                self.add_local_leaf(&pair.path, leaf, to.records());
             }
         }
         let entry_here = (&pair.path, entry);
@@ -159,7 +159,7 @@ impl Place {
                 ..
             }) => self.compare_entry(entry_here, &seen, target, number_of, to),
             Some(leaf) => {
-                self.only_here(&pair.path, leaf, to.records());
+                self.add_local_leaf(&pair.path, leaf, to.records());
                 Ok(())
             }
             None => {
@@ -169,7 +169,7 @@ impl Place {
                     None => false,
                 };
                 if may_be_directory || is_top() {
-                    self.leaf_alone(entry_here, number_of, to)
+                    self.compare_lone_leaf(entry_here, number_of, to)
                 } else {
                     self.report_missing(entry_here, to)
                 }
@@ -178,7 +178,7 @@ impl Place {
     }
 
     /// Compare a wanted leaf that has no local leaf; a directory may be in its place.
-    fn leaf_alone(
+    fn compare_lone_leaf(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
         number_of: &NumberOf<'_>,
@@ -202,7 +202,7 @@ impl Place {
 
     /// Compare a wanted directory that has no local directory; a leaf may be in its place.
     /// A path that cannot be read is recorded; only a shortage is an error.
-    fn directory_alone(
+    fn compare_lone_directory(
         &mut self,
         path: &RelPath,
         entry: &Entry<'_>,
@@ -230,7 +230,7 @@ impl Place {
     }
 
     /// Add a local leaf that is not wanted so far to `extraneous`, or report that it is unreadable.
-    pub(super) fn only_here(
+    pub(super) fn add_local_leaf(
         &mut self,
         directory: &RelPath,
         leaf: Leaf<'_>,

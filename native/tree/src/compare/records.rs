@@ -106,6 +106,7 @@ impl FindingRecords {
         self.add_finding(kind, path, 0);
     }
 
+    /// Add the finding of an unreadable leaf or directory, with its errno, or -1 for a mount point.
     pub(crate) fn add_unreadable(&mut self, path: &[u8], why: Closed, is_directory: bool) {
         let kind = if is_directory {
             Kind::UnreadableDirectory

@@ -144,7 +144,7 @@ impl Contents {
         let (above, name) = split(wanted.path);
         let directory = last.open(&self.root, above)?;
         let (status, birth) = call::status_with_birth_at(directory, name)?;
-        if !wanted.is(&status) {
+        if !wanted.matches(&status) {
             return Ok(HashOutcome::Changed);
         }
         let birth = birth.map(nearest_nanoseconds);
@@ -159,7 +159,7 @@ impl Contents {
             return Err(Errno::FBIG);
         }
         let digest = read(file.as_fd(), status.size)?;
-        if !wanted.is(&call::status(file.as_fd())?) {
+        if !wanted.matches(&call::status(file.as_fd())?) {
             return Ok(HashOutcome::Changed);
         }
         Ok(digest.map_or(HashOutcome::Changed, |digest| {
@@ -194,7 +194,7 @@ impl Contents {
 }
 
 impl HashRequest<'_> {
-    fn is(&self, status: &Status) -> bool {
+    fn matches(&self, status: &Status) -> bool {
         status.kind == FileType::RegularFile && identity(status).as_flattened() == self.identity
     }
 }

@@ -94,7 +94,7 @@ impl Scrub {
         let (above, name) = split(file.path);
         let directory = last.open(&self.0, above)?;
         let before = call::status_at(directory, name)?;
-        if !file.is(&before) {
+        if !file.matches(&before) {
             return Ok(Verdict::Changed);
         }
         wait_for_clock_tick(before.ctime);
@@ -106,7 +106,7 @@ impl Scrub {
             return Ok(Verdict::Same);
         }
         let after = call::status(open.as_fd())?;
-        if !file.is(&after) || identity(&after) != identity(&before) {
+        if !file.matches(&after) || identity(&after) != identity(&before) {
             return Ok(Verdict::Changed);
         }
         Ok(Verdict::Damaged(digest, identity(&after)))
@@ -114,7 +114,7 @@ impl Scrub {
 }
 
 impl Expected<'_> {
-    fn is(&self, status: &Status) -> bool {
+    fn matches(&self, status: &Status) -> bool {
         status.kind == FileType::RegularFile
             && status.size == self.size
             && nanoseconds(status.mtime) == Some(self.mtime)

@@ -147,6 +147,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    /// Search for the blocks `wanted` in the old file of `size` bytes; of too many, byte by byte only for some.
     fn new(files: &'a Files<'a>, wanted: &[usize], size: u64) -> Self {
         let blocks = files.index.blocks();
         let is_found: Vec<_> = blocks.iter().map(|_| AtomicBool::new(true)).collect();
@@ -174,9 +175,9 @@ impl<'a> Search<'a> {
     fn run(&self, pieces: &[(usize, Range<u64>)], threads: usize) -> Outcome<()> {
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut tape = Tape::new(self.files.old);
+            let mut reader = SequentialReader::new(self.files.old);
             while let Some((_, piece)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.search(piece.clone(), &mut tape)?;
+                self.search(piece.clone(), &mut reader)?;
             }
             Ok(())
         };
@@ -189,25 +190,25 @@ impl<'a> Search<'a> {
     }
 
     /// Search and write all blocks that begin in `piece`, until proofs failed too often.
-    fn search(&self, piece: Range<u64>, tape: &mut Tape<'_>) -> Outcome<()> {
+    fn search(&self, piece: Range<u64>, reader: &mut SequentialReader<'_>) -> Outcome<()> {
         let block = self.files.index.block_size();
         let (mut place, mut next) = (piece.start, None);
         if let Some((begin, number)) = self.hint(piece.start) {
-            if begin < piece.end && self.prove_next(begin, number, tape)? {
+            if begin < piece.end && self.prove_next(begin, number, reader)? {
                 (place, next) = (begin + block, Some(number + 1));
             }
         }
         while place < piece.end && !self.is_over()? {
             if let Some(number) = next.take() {
-                if self.prove_next(place, number, tape)? {
+                if self.prove_next(place, number, reader)? {
                     (place, next) = (place + block, Some(number + 1));
                     continue;
                 }
             }
             let span = block.min(piece.end - place);
             self.searched.fetch_add(span, Ordering::Relaxed);
-            let proved = match self.prove_first(place, tape)? {
-                None => self.roll(place..place + span, tape)?,
+            let proved = match self.prove_first(place, reader)? {
+                None => self.roll(place..place + span, reader)?,
                 proved => proved,
             };
             (place, next) = match proved {
@@ -216,28 +217,36 @@ impl<'a> Search<'a> {
             };
         }
         if let Some(number) = next {
-            self.prove(place, number, tape)?; // the last one of the file may be shorter
+            self.prove(place, number, reader)?; // the last one of the file may be shorter
         }
         Ok(())
     }
 
     /// Write the block right at `place`, where a search begins, if there is one.
-    fn prove_first(&self, place: u64, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
+    fn prove_first(
+        &self,
+        place: u64,
+        reader: &mut SequentialReader<'_>,
+    ) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
-        let checksum = crc32(tape.read(place..place + block));
-        let number = self.prove_one(place, checksum, tape)?;
+        let checksum = crc32(reader.read(place..place + block));
+        let number = self.prove_one(place, checksum, reader)?;
         Ok(number.map(|number| (place, number)))
     }
 
     /// Write the first block that begins in `places`, and return its place and number.
-    fn roll(&self, places: Range<u64>, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
+    fn roll(
+        &self,
+        places: Range<u64>,
+        reader: &mut SequentialReader<'_>,
+    ) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
         let hits = self
             .rolling
-            .search(tape.read(places.start..places.end + block - 1));
+            .search(reader.read(places.start..places.end + block - 1));
         for hit in hits {
             let begin = places.start + hit.place as u64;
-            if let Some(number) = self.prove_one(begin, hit.checksum, tape)? {
+            if let Some(number) = self.prove_one(begin, hit.checksum, reader)? {
                 return Ok(Some((begin, number)));
             }
         }
@@ -268,22 +277,32 @@ impl<'a> Search<'a> {
     }
 
     /// Return true if the block `number` is at `place`; then it and equal ones are written.
-    fn prove_next(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
-        let is_there = self.prove(place, number, tape)?;
+    fn prove_next(
+        &self,
+        place: u64,
+        number: usize,
+        reader: &mut SequentialReader<'_>,
+    ) -> Outcome<bool> {
+        let is_there = self.prove(place, number, reader)?;
         let block = self.files.index.blocks().get(number);
         if let Some(block) = block.filter(|_| is_there) {
-            self.prove_one(place, block.checksum, tape)?;
+            self.prove_one(place, block.checksum, reader)?;
         }
         Ok(is_there)
     }
 
     /// Write the missing blocks with this checksum that are at `place`; returns the last of them, or a block that was found
     /// before and is most likely there too; `None` if a proof fails.
-    fn prove_one(&self, place: u64, checksum: u32, tape: &mut Tape<'_>) -> Outcome<Option<usize>> {
+    fn prove_one(
+        &self,
+        place: u64,
+        checksum: u32,
+        reader: &mut SequentialReader<'_>,
+    ) -> Outcome<Option<usize>> {
         let blocks = self.rolling.blocks(checksum);
         let mut proved = None;
         for number in blocks.iter().filter(|number| !self.is_found(**number)) {
-            if self.is_over()? || !self.prove(place, *number, tape)? {
+            if self.is_over()? || !self.prove(place, *number, reader)? {
                 return Ok(proved);
             }
             proved = Some(*number);
@@ -293,14 +312,14 @@ impl<'a> Search<'a> {
     }
 
     /// Return true if the block `number` is at `place`; then it is written, and its shift noted.
-    fn prove(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
+    fn prove(&self, place: u64, number: usize, reader: &mut SequentialReader<'_>) -> Outcome<bool> {
         let Files { index, .. } = self.files;
         let (range, wanted) = (index.range(number), index.blocks().get(number));
         let size = range.end - range.start;
         let Some(wanted) = wanted.filter(|_| place.saturating_add(size) <= self.size) else {
             return Ok(false);
         };
-        let bytes = tape.read(place..place + size);
+        let bytes = reader.read(place..place + size);
         let mut hasher = BlockHasher::new(range.start);
         hasher.update(bytes);
         if hasher.finish().value != wanted.value {
@@ -324,13 +343,13 @@ impl<'a> Search<'a> {
 }
 
 /// A sequential reader that keeps the last bytes.
-struct Tape<'a> {
+struct SequentialReader<'a> {
     file: BorrowedFd<'a>,
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl<'a> Tape<'a> {
+impl<'a> SequentialReader<'a> {
     fn new(file: BorrowedFd<'a>) -> Self {
         Self {
             file,

@@ -115,6 +115,7 @@ struct Pack {
 }
 
 impl Pack {
+    /// Open the index of the pack at `path`, given without a suffix; the pack stays closed.
     fn open(path: Vec<u8>) -> Parsed<Self> {
         let index = open_index(&[&path, &b".idx"[..]].concat());
         let index = index.map_err(|error| error.within(path.escape_ascii()))?;

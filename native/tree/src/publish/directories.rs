@@ -9,7 +9,7 @@ use huai_sys::change;
 use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 
-use super::row::{At, Done, FailureReason, RowResult, at, check, row};
+use super::row::{At, Done, FailureReason, RowResult, at, reject_reserved, row};
 use super::tree::{Tree, is_absence};
 
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;
@@ -28,7 +28,7 @@ impl Tree {
     /// `settle_directories`; an existing directory may keep its mode.
     pub fn make_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
-            check(&item.path)?;
+            reject_reserved(&item.path)?;
             let is_new = self.make(&item.path).at(&item.path)?;
             match &item.attributes {
                 Some(wanted) => self
@@ -59,7 +59,7 @@ impl Tree {
     /// Make a directory; false if it existed.
     pub(super) fn make(&mut self, path: &[u8]) -> Outcome<bool> {
         let (above, name) = split(path);
-        let outcome = self.folders.permitted(&[above], |folders| {
+        let outcome = self.folders.with_permission(&[above], |folders| {
             change::make_directory(folders.open(above)?.as_fd(), name)
         });
         match outcome {
@@ -72,7 +72,7 @@ impl Tree {
     /// Set the final attributes of directories, including times.
     pub fn settle_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
-            check(&item.path)?;
+            reject_reserved(&item.path)?;
             match item.attributes {
                 Some(wanted) => self.settle(&item.path, wanted).at(&item.path),
                 None => Ok(()),
@@ -109,7 +109,7 @@ impl Tree {
     /// Delete an empty directory, making the one above writable for that.
     pub(super) fn rmdir(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
-        self.folders.permitted(&[above], |folders| {
+        self.folders.with_permission(&[above], |folders| {
             change::remove_directory(folders.open(above)?.as_fd(), name)
         })
     }

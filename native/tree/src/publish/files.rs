@@ -6,7 +6,7 @@ use huai_sys::attributes::{Attributes, Mode, Of};
 use huai_sys::call::{self, FileType, Outcome};
 use huai_sys::stop::Stop;
 
-use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, reject_reserved, row};
 use super::tree::Tree;
 
 /// A file to publish.
@@ -49,7 +49,7 @@ impl Tree {
     pub fn prepare_files(&mut self, items: &[(Staged, PublishedFile)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, file)| {
-            check(&file.path)?;
+            reject_reserved(&file.path)?;
             let attributes = self.with_mode(file)?;
             let folder = last.open(staged.folder).at(&file.path)?;
             set(folder, &staged.name, &attributes, &file.path)
@@ -60,7 +60,7 @@ impl Tree {
     pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, path)| {
-            check(path)?;
+            reject_reserved(path)?;
             let folder = last.open(staged.folder).at(path)?;
             self.publish_entry((folder, &staged.name), path)
         })

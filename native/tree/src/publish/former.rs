@@ -24,7 +24,7 @@ impl Tree {
         self.keep_former(path)?;
         let (above, name) = split(path);
         self.folders
-            .permitted(&[above], |folders| {
+            .with_permission(&[above], |folders| {
                 change::rename(from, (folders.open(above)?.as_fd(), name))
             })
             .at(path)

@@ -10,7 +10,7 @@ use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 
 use super::files::PublishedFile;
-use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, reject_reserved, row};
 use super::tree::{Tree, is_absence};
 
 /// A symlink to make.
@@ -68,8 +68,8 @@ impl Tree {
             .leader
             .as_ref()
             .ok_or_else(|| at(path, FailureReason::NoLeader))?;
-        check(path)?;
-        check(leader)?;
+        reject_reserved(path)?;
+        reject_reserved(leader)?;
         let inode = self.open_leader(path, leader)?;
         let first = call::status(inode.as_fd()).at(path)?;
         let is_as_stated = first.size == item.size && item.file.attributes.are_of(&first);
@@ -88,7 +88,7 @@ impl Tree {
     /// Open the leader of the hardlink to make at `path`, which is for the error.
     fn open_leader(&mut self, path: &[u8], leader: &[u8]) -> Result<OwnedFd, OperationFailure> {
         let (above, name) = split(leader);
-        let opened = self.folders.permitted(&[above], |folders| {
+        let opened = self.folders.with_permission(&[above], |folders| {
             call::open_inode(folders.open(above)?.as_fd(), name)
         });
         opened.map_err(|errno| {
@@ -103,7 +103,7 @@ impl Tree {
     /// Make symlinks, replacing leaves.
     pub fn make_symlinks(&mut self, items: &[Symlink], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
-            check(&item.path)?;
+            reject_reserved(&item.path)?;
             self.make_symlink(item)
         })
     }
@@ -123,9 +123,9 @@ impl Tree {
         row(items, stop, |item| {
             let (Leaf::File(wanted) | Leaf::Symlink(wanted)) = item;
             let path = &wanted.path;
-            check(path)?;
+            reject_reserved(path)?;
             let (above, name) = split(path);
-            let opened = self.folders.permitted(&[above], |folders| {
+            let opened = self.folders.with_permission(&[above], |folders| {
                 let directory = folders.open(above)?;
                 call::status_at(directory.as_fd(), name).map(|status| (directory, status))
             });
@@ -147,7 +147,7 @@ impl Tree {
     /// Remove entries, which may be missing: empty directories, and leaves, which may be kept elsewhere.
     pub fn remove_entries(&mut self, items: &[Remove], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
-            check(&item.path)?;
+            reject_reserved(&item.path)?;
             if item.directory {
                 self.remove_directory(&item.path)
             } else {
@@ -169,7 +169,7 @@ impl Tree {
                 outcome => outcome,
             }
         } else {
-            let removed = self.folders.permitted(&[above], |folders| {
+            let removed = self.folders.with_permission(&[above], |folders| {
                 change::unlink(folders.open(above)?.as_fd(), name)
             });
             removed.at(path)

@@ -11,7 +11,7 @@ use huai_sys::listing::Names;
 use huai_sys::stop::Stop;
 
 use super::leaves::Symlink;
-use super::row::{At, Done, FailureReason, RowResult, at, check, row};
+use super::row::{At, Done, FailureReason, RowResult, at, reject_reserved, row};
 use super::tree::Tree;
 use crate::walk::line;
 
@@ -35,8 +35,8 @@ impl Tree {
     /// Move a directory: by one rename, or entry by entry on an overlay; then put its forward in place.
     fn move_one(&mut self, item: &DirectoryMove) -> Done {
         let (old, new) = (&item.old, &item.new);
-        check(new)?;
-        check(old)?;
+        reject_reserved(new)?;
+        reject_reserved(old)?;
         if !self.is_directory(old).at(new)? {
             return Err(at(old, FailureReason::NoDirectory));
         }
@@ -88,7 +88,7 @@ impl Tree {
         let ((old_above, old), (new_above, new)) = (split(&item.old), split(&item.new));
         // The moved directory has to be writable too, because its ".." changes.
         let writable = [old_above, new_above, &item.old];
-        self.folders.permitted(&writable, |folders| {
+        self.folders.with_permission(&writable, |folders| {
             let (source, target) = (folders.open(old_above)?, folders.open(new_above)?);
             let (from, to) = ((source.as_fd(), old), (target.as_fd(), new));
             if item.forward.is_some() {
@@ -133,14 +133,14 @@ impl Tree {
     /// Make a directory where nothing is.
     fn make_new(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
-        self.folders.permitted(&[above], |folders| {
+        self.folders.with_permission(&[above], |folders| {
             change::make_directory(folders.open(above)?.as_fd(), name)
         })
     }
 
     /// Rename a leaf into another directory, where its name must be free.
     fn rename_leaf(&mut self, source: &[u8], target: &[u8], name: &[u8]) -> Outcome<()> {
-        self.folders.permitted(&[source], |folders| {
+        self.folders.with_permission(&[source], |folders| {
             let (from, to) = (folders.open(source)?, folders.open(target)?);
             change::rename_to_nothing((from.as_fd(), name), (to.as_fd(), name))
         })
@@ -149,7 +149,7 @@ impl Tree {
     /// Return names, each with true for a directory.
     fn listing(&mut self, path: &[u8]) -> Outcome<Vec<(Vec<u8>, bool)>> {
         let mut names = Names::default();
-        let directory = self.folders.permitted(&[path], |folders| {
+        let directory = self.folders.with_permission(&[path], |folders| {
             let directory = call::open_for_reading(folders.open(path)?.as_fd(), b".")?;
             names.read(directory.as_fd(), |_, _| true)?;
             Ok(directory)

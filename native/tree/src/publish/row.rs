@@ -81,7 +81,7 @@ impl<T> At<T> for Outcome<T> {
 }
 
 /// Refuse a path that is reserved for huai.
-pub(super) fn check(path: &[u8]) -> Done {
+pub(super) fn reject_reserved(path: &[u8]) -> Done {
     if path.split(|byte| *byte == b'/').any(is_reserved) {
         return Err(at(path, FailureReason::Reserved));
     }

@@ -152,7 +152,7 @@ impl Tree {
     /// Return the status of `path`; `None` if it is missing, or an ancestor is not a directory.
     pub(crate) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
         let (above, name) = split(path);
-        let outcome = self.folders.permitted(&[above], |folders| {
+        let outcome = self.folders.with_permission(&[above], |folders| {
             if name.is_empty() {
                 return call::status(folders.root());
             }

@@ -18,7 +18,7 @@ use huai_sys::stop::Stop;
 use super::directories::{OWNER_MAY_ALL, WantedDirectory};
 use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
-use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, reject_reserved, row};
 use super::tree::Tree;
 
 /// The mode bit that new directories inherit.
@@ -86,7 +86,7 @@ impl Tree {
         let mut last = None;
         let mut names = Names::default();
         row(items, stop, |item| {
-            check(&item.path)?;
+            reject_reserved(&item.path)?;
             let folder = Folder::open(last.take(), item.staged.folder).at(&item.path)?;
             let root = &last.insert(folder).root;
             self.check_inherited(root, item)?;
@@ -138,7 +138,7 @@ impl Tree {
         names: &mut Names,
     ) -> Done {
         let path = &held.directory.path;
-        check(path)?;
+        reject_reserved(path)?;
         let staged_path = staged_path(item, path)?;
         let directory = match root.directory(&staged_path) {
             Err(Errno::NOENT) => change::make_directory(root.handle(), &staged_path)
@@ -188,7 +188,7 @@ impl Tree {
     /// Rename a staged directory to its path, which must be free.
     fn rename_staged(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let (above, name) = split(&item.path);
-        let renamed = self.folders.permitted(&[above], |folders| {
+        let renamed = self.folders.with_permission(&[above], |folders| {
             let above = folders.open(above)?;
             change::rename_to_nothing((folder, &item.staged.name), (above.as_fd(), name))
         });
@@ -212,7 +212,7 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gat
     }
     for link in &item.links {
         let path = &link.file.path;
-        check(path)?;
+        reject_reserved(path)?;
         let leader = link
             .leader
             .as_ref()
@@ -223,7 +223,7 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gat
     }
     for symlink in &item.symlinks {
         let path = &symlink.path;
-        check(path)?;
+        reject_reserved(path)?;
         let staged_path = staged_path(item, path)?;
         change::make_symlink(folder, &staged_path, &symlink.target).at(path)?;
         gathered.made.push(staged_path.clone());
@@ -252,7 +252,7 @@ fn move_in(
     (staged, last): (&Staged, &mut LastFolder),
     path: &[u8],
 ) -> Done {
-    check(path)?;
+    reject_reserved(path)?;
     let staged_path = staged_path(item, path)?;
     let from = last.open(staged.folder).at(path)?;
     change::rename_to_nothing((from, &staged.name), (folder, &staged_path)).at(path)

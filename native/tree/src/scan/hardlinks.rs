@@ -124,7 +124,7 @@ impl HardlinkGroups {
     pub fn leads(&self, path: &[u8], state: &State<'_>) -> bool {
         let inode = self.by_leader.get(path);
         let group = inode.and_then(|inode| self.open.get(inode));
-        group.is_some_and(|group| group.is(state))
+        group.is_some_and(|group| group.has_state(state))
     }
 
     /// Count a name of a file; returns its leader, `None` for the first name or after a change.
@@ -141,7 +141,7 @@ impl HardlinkGroups {
             return None;
         };
         group.unseen = group.unseen.saturating_sub(1);
-        let leader = group.is(state).then(|| group.leader.clone());
+        let leader = group.has_state(state).then(|| group.leader.clone());
         if group.unseen == 0 {
             self.by_leader.remove(&group.leader);
             self.open.remove(&inode);
@@ -161,7 +161,7 @@ impl Group {
     }
 
     /// Return true if both are equal; a digest that only one side has is ignored.
-    fn is(&self, other: &State<'_>) -> bool {
+    fn has_state(&self, other: &State<'_>) -> bool {
         let same_digest =
             self.digest == other.digest || is_zero(&self.digest) || is_zero(other.digest);
         self.fields == other.fields && same_digest

@@ -28,6 +28,7 @@ impl<'a> TableFindings<'a> {
         }
     }
 
+    /// Add a row for a wanted entry, with the local state that `local` returns.
     fn add(
         &mut self,
         (directory, entry): (&RelPath, &Entry<'_>),

@@ -123,7 +123,7 @@ fn find(
     };
     let before = renames.before(path).ok_or_else(|| refused(None))?;
     folders
-        .permitted(&[parent(&before)], |folders| look(folders, &before))
+        .with_permission(&[parent(&before)], |folders| look(folders, &before))
         .map_err(|errno| refused(Some(errno)))
 }
 

@@ -57,6 +57,7 @@ pub(crate) fn hash(
     Ok(None)
 }
 
+/// Set the digests of hashed rows; unreadable files get `damaged`.
 fn set_digests(
     table: &mut Candidates,
     hashed: impl Iterator<Item = Hashed>,

@@ -75,6 +75,7 @@ impl LastOwners {
     }
 }
 
+/// Return the field of an owner in a line, with its tab; empty for root.
 fn spell(kind: OwnerKind, name: &[u8]) -> Field {
     let mut field = Vec::new();
     if name != ROOT_OWNER {

@@ -14,7 +14,7 @@ use huai_sys::regular::{open_as_seen, open_regular_at};
 use huai_sys::stop::Stop;
 
 use super::content::{Fault, Source, Way};
-use super::rows::{Area, Desk, Ways, stage_all};
+use super::rows::{Area, Stager, Ways, stage_all};
 use crate::publish::Tree;
 use crate::stage::verify::FileMetadata;
 
@@ -63,7 +63,7 @@ impl Tree {
         let until = time_of(until);
         let tree = Mutex::new(self);
         let path = |item: &Reuse| item.wanted.path.clone();
-        let stage = |item: &Reuse, desk: &mut Desk<'_>| reuse(&tree, item, until, desk);
+        let stage = |item: &Reuse, stager: &mut Stager<'_>| reuse(&tree, item, until, stager);
         stage_all(items, area, stop, path, stage)
     }
 
@@ -85,7 +85,7 @@ fn reuse(
     tree: &Mutex<&mut Tree>,
     item: &Reuse,
     until: Time,
-    desk: &mut Desk<'_>,
+    stager: &mut Stager<'_>,
 ) -> std::result::Result<Way, Fault> {
     let mut looked_in = tree.lock().unwrap_or_else(PoisonError::into_inner);
     let (file, status) = looked_in.open_source(item)?;
@@ -102,14 +102,14 @@ fn reuse(
         status,
     };
     let key = item.key.as_deref().filter(|_| may_link);
-    desk.stage(&item.wanted, &from, sure, key)
+    stager.stage(&item.wanted, &from, sure, key)
 }
 
 /// Stage each file with the content of another staged one.
 pub fn copy_twins(items: &[Twin], area: Area<'_>, stop: &Stop) -> Result<Ways> {
     let path = |item: &Twin| item.wanted.path.clone();
-    let stage = |item: &Twin, desk: &mut Desk<'_>| {
-        let opened = open_regular_at(desk.last.open(item.folder)?, &item.name)?;
+    let stage = |item: &Twin, stager: &mut Stager<'_>| {
+        let opened = open_regular_at(stager.last.open(item.folder)?, &item.name)?;
         let (file, status) = opened.ok_or(Fault::Other)?;
         if status.size != item.wanted.size {
             return Err(Fault::Other);
@@ -118,7 +118,7 @@ pub fn copy_twins(items: &[Twin], area: Area<'_>, stop: &Stop) -> Result<Ways> {
             file: file.as_fd(),
             status,
         };
-        desk.stage(&item.wanted, &from, true, item.key.as_deref())
+        stager.stage(&item.wanted, &from, true, item.key.as_deref())
     };
     stage_all(items, area, stop, path, stage)
 }

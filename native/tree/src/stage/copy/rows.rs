@@ -47,14 +47,14 @@ pub struct Ways {
 pub(super) type Staged = std::result::Result<Way, Fault>;
 
 /// The open folders of one thread.
-pub(super) struct Desk<'a> {
+pub(super) struct Stager<'a> {
     copier: Copier<'a>,
     ready: OwnedFd,
     /// The folder of staged sources.
     pub(super) last: LastFolder,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Stager<'a> {
     fn new(area: Area<'a>, stop: &'a Stop) -> Result<Self> {
         let open = || {
             let targets = Targets::below(area.folder)?;
@@ -119,7 +119,7 @@ pub(super) fn stage_all<'a, T: Sync>(
     area: Area<'a>,
     stop: &'a Stop,
     path: impl Fn(&T) -> Vec<u8>,
-    stage: impl Fn(&T, &mut Desk<'a>) -> Staged + Sync,
+    stage: impl Fn(&T, &mut Stager<'a>) -> Staged + Sync,
 ) -> Result<Ways> {
     let threads = area.threads.clamp(1, items.len().max(1));
     let rows = Rows {
@@ -137,7 +137,7 @@ pub(super) fn stage_all<'a, T: Sync>(
     };
     let mut ways = vec![None; items.len()];
     for part in workers::run(threads, || {
-        Ok(rows.work(&mut Desk::new(area, stop)?, &stage))
+        Ok(rows.work(&mut Stager::new(area, stop)?, &stage))
     }) {
         for (begin, some) in part? {
             for (way, found) in ways.iter_mut().skip(begin).zip(some) {
@@ -158,7 +158,7 @@ pub(super) fn stage_all<'a, T: Sync>(
 
 impl<T> Rows<'_, T> {
     /// Stage one chunk after the other.
-    fn work<D>(&self, desk: &mut D, stage: &impl Fn(&T, &mut D) -> Staged) -> Vec<Chunk> {
+    fn work<D>(&self, stager: &mut D, stage: &impl Fn(&T, &mut D) -> Staged) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         loop {
             let begin = self.next.fetch_add(self.chunk, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl<T> Rows<'_, T> {
             }
             let mut ways = Vec::new();
             for (number, item) in rest.iter().take(self.chunk).enumerate() {
-                match stage(item, desk) {
+                match stage(item, stager) {
                     Ok(way) => ways.push(Some(way)),
                     Err(Fault::Target(errno)) if is_no_room(errno) => {
                         self.end(begin + number, errno);
