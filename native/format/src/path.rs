@@ -78,7 +78,7 @@ impl RelPath {
         self.0.len().saturating_add(slash).saturating_add(name)
     }
 
-    /// Return the directories above, nearest first, the module's own last; that one has no others.
+    /// Return the directories above, nearest first, the module's own last; no directory is above that.
     pub fn ancestors(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = Some(self.as_bytes()).filter(|path| !path.is_empty());
         std::iter::from_fn(move || {

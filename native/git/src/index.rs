@@ -168,7 +168,7 @@ impl<S: Source> Index<S> {
         })
     }
 
-    /// Return the ids that begin with `byte`, which are kept, after the number of ids before them.
+    /// Return the number of ids before those that begin with `byte`, and these ids, which are kept.
     fn ids(&mut self, byte: u8) -> Result<(usize, &[Oid])> {
         let upto = |byte: usize| self.upto.get(byte).copied();
         let number = usize::from(byte);

@@ -21,7 +21,7 @@ const OBJECT_OVERHEAD: u64 = 200;
 
 /// A repository, some of whose objects may be missing.
 pub trait LocalObjects {
-    /// Return an object by its id; may be called for the same one again.
+    /// Return an object by its id, `None` if it is missing; may be called for the same id again.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>>;
 
     /// Return true if an object is present, whatever its kind.

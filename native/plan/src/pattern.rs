@@ -69,7 +69,7 @@ impl Pattern {
         }
     }
 
-    /// Return true if it matches names only, or no path below one of `directories`.
+    /// Return true if the pattern matches names only, or can match no path below any of `directories`.
     pub(crate) fn is_blind_below(&self, directories: [&[u8]; 2]) -> bool {
         self.part == MatchedPart::Name
             || directories.iter().all(|directory| {
@@ -78,7 +78,7 @@ impl Pattern {
             })
     }
 
-    /// Return true if it matches the entry `name` of the directory at `above`.
+    /// Return true if the pattern matches the entry `name` of the directory at `above`.
     #[must_use]
     pub fn matches_entry(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
         if self.part == MatchedPart::Name || above.is_empty() {
@@ -88,7 +88,7 @@ impl Pattern {
         self.may_match_below(above) && self.matches(&[above, b"/", name].concat(), is_directory)
     }
 
-    /// Return false if it matches no path below `directory`.
+    /// Return false if the pattern cannot match a path below `directory`.
     fn may_match_below(&self, directory: &[u8]) -> bool {
         let most = self.head.len().min(directory.len());
         self.head.get(..most) == directory.get(..most)

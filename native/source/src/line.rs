@@ -36,7 +36,7 @@ pub(crate) struct OwnAttributes {
 }
 
 impl OwnAttributes {
-    /// Return them as a record without a name.
+    /// Return a record of these attributes, with an empty name.
     pub(crate) fn record(self) -> Record<'static> {
         Record {
             name: b"",

@@ -197,7 +197,7 @@ impl ChangeList {
         }
     }
 
-    /// Take the paths of the current line; `is_whole` is false if no separator ended it.
+    /// Parse the current line, and add its paths; `is_whole` is false if no separator ended it.
     fn end_line(&mut self, is_whole: bool) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.is_too_long) {
@@ -209,7 +209,7 @@ impl ChangeList {
         self.line.clear();
     }
 
-    /// Take the paths of `line` according to the spelling.
+    /// Parse `line` according to the spelling, and add its paths, or refuse it.
     fn read_line(&mut self, line: &[u8], is_whole: bool) {
         if self.separator == Some(0) || self.spelling == Spelling::Lines {
             return self.add_path(line, false);
@@ -229,7 +229,7 @@ impl ChangeList {
         }
     }
 
-    /// Take the paths of a line that rsync may have written.
+    /// Parse a line that rsync may have written, and add its paths.
     fn read_rsync(&mut self, line: &[u8], is_whole: bool) {
         let (line, is_logged) = rsync::without_prefix(line);
         let line_kind = match self.spelling {
@@ -253,7 +253,7 @@ impl ChangeList {
         }
     }
 
-    /// Take the possible paths of a line that is a path, or output of `rsync --verbose`; `is_cut` means
+    /// Add the possible paths of a line that is a path, or output of `rsync --verbose`; `is_cut` means
     /// that its end may be missing.
     fn take_name(&mut self, line: &[u8], is_cut: bool) {
         let mut names = rsync::names_of(line);

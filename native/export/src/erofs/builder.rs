@@ -308,7 +308,7 @@ impl Placed {
         Ok(())
     }
 
-    /// Note the offsets of `.` and `..` if they are in this block.
+    /// Store the offsets of `.` and `..` if they are in this block.
     fn note(&mut self, block: &DirectoryBlock, at: u64) {
         let place = |within: usize| at.saturating_add(within as u64);
         self.own = block.own.map_or(self.own, place);

@@ -203,7 +203,7 @@ impl SharedLines {
         Self(vec![BTreeMap::new(); count])
     }
 
-    /// Add `weight` lines that `new` shares with each of `old`; too many of these say nothing.
+    /// Add `weight` lines that `new` shares with each of `old`; ignores lines of more than `HOLDERS` directories.
     fn add(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
         if let Some(shared_lines) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
             for old in old {

@@ -191,7 +191,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(opened.pieces.as_deref().unwrap_or_default())
     }
 
-    /// Return the own directory at `path`, which is kept; too many are all forgotten first.
+    /// Return the own directory at `path`, and keep it; if too many are kept, all are dropped first.
     fn open(&mut self, path: &RelPath, tree: Oid) -> Result<&mut Opened> {
         if !self.recent.contains_key(path.as_bytes()) {
             if self.recent.len() >= RECENT || self.children > RECENT_CHILDREN {

@@ -163,7 +163,7 @@ impl<R: ObjectReader> Snapshot<R> {
     }
 }
 
-/// Return the piece that contains `start` if any of these sorted ones does.
+/// Return the last of the sorted pieces that begins at or before `start`: no other can contain it.
 pub(super) fn holding<'a>(pieces: &'a [Located], start: &Start) -> Option<&'a Located> {
     let after = pieces.partition_point(|piece| piece.start <= *start);
     pieces.get(..after).and_then(<[Located]>::last)

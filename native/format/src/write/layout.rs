@@ -49,7 +49,8 @@ impl Layout {
         }
     }
 
-    /// Add the next directory, closing those that it is not in, or more leaves of the last one.
+    /// Add the next directory, after closing those that do not contain it; without attributes, add more leaves to the last
+    /// directory.  An error unless listings come in tree order.
     pub fn add(&mut self, listing: &ListingText<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
         if listing.attributes.is_empty() {
             return match self.open.last_mut() {

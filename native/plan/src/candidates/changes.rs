@@ -133,7 +133,7 @@ impl Candidates {
         self.rows = rows;
     }
 
-    /// Keep only the first rows.
+    /// Keep only the first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);
     }

@@ -412,7 +412,7 @@ impl RsyncList {
     }
 }
 
-/// Take a path, of which the beginning may be that of the entry before.
+/// Take a path, which may share its beginning with `last`, the path of the entry before.
 fn path(data: &mut Cursor<'_>, flags: u16, last: &[u8]) -> Parsed<Vec<u8>> {
     let same = if flags & SAME_NAME == 0 {
         0
@@ -434,7 +434,7 @@ fn path(data: &mut Cursor<'_>, flags: u16, last: &[u8]) -> Parsed<Vec<u8>> {
     Ok(Some([begin, rest].concat()))
 }
 
-/// Take the ids of user and group where they differ from those before; returns their names.
+/// Take the ids of user and group where they differ from those before; returns the names that were sent with them.
 fn owners(
     data: &mut Cursor<'_>,
     flags: u16,

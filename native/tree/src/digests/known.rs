@@ -93,7 +93,7 @@ impl EarlierTables {
         }
     }
 
-    /// Look up a state, at first at the expected position of the last table, which moves on.
+    /// Look up a state, first at the expected position of the last table; sets the next position.
     fn look_up_state(&mut self, now: &State) -> Outcome<KnownDigest> {
         if let Some(last) = &mut self.last {
             let next = last.at(self.next)?;

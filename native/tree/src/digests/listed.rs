@@ -126,7 +126,7 @@ impl ListedDigests {
     }
 }
 
-/// Judge a file by the `known` states.
+/// Return the known digest of a file, given the `known` states by inode.
 fn judge(known: &HashMap<Vec<u8>, Vec<State>>, seen: &ScannedFile) -> known::KnownDigest {
     let by_one = |now: &State| {
         let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);

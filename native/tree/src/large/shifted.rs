@@ -311,7 +311,7 @@ impl<'a> Search<'a> {
         Ok(proved.or(blocks.last().copied()))
     }
 
-    /// Return true if the block `number` is at `place`; then it is written, and its shift noted.
+    /// Return true if the bytes at `place` are the block `number`; writes them to the target unless they were found before.
     fn prove(&self, place: u64, number: usize, reader: &mut SequentialReader<'_>) -> Outcome<bool> {
         let Files { index, .. } = self.files;
         let (range, wanted) = (index.range(number), index.blocks().get(number));

@@ -114,8 +114,8 @@ fn check_commit(
     Ok(commit.content)
 }
 
-/// Append the bases of deltas, and the bases of these, at `end`, which moves on: a pack must be
-/// readable by itself.  Returns their index entries.
+/// Append the bases of deltas, and the bases of these, at `end`, so that the pack is readable by
+/// itself.  Advances `end`; returns the index entries of the appended objects.
 fn append_bases(
     pack: &Resolved,
     objects: &mut impl PackedObjects,
@@ -168,7 +168,7 @@ fn records(
     Ok(vec![(*oid, record)])
 }
 
-/// Append the bytes of `waiting` at `end`, and empty it.
+/// Write the bytes of `waiting` at `end`; advances `end` and empties `waiting`.
 fn write(file: BorrowedFd<'_>, end: &mut u64, waiting: &mut Vec<u8>) -> Parsed<()> {
     let failed = |errno| boxed(Error::new("write", b"a pack", errno));
     change::write_at(file, *end, waiting).map_err(failed)?;

@@ -160,7 +160,7 @@ impl Group {
         }
     }
 
-    /// Return true if both are equal; a digest that only one side has is ignored.
+    /// Return true if the state equals `other`; a digest that only one side has is ignored.
     fn has_state(&self, other: &State<'_>) -> bool {
         let same_digest =
             self.digest == other.digest || is_zero(&self.digest) || is_zero(other.digest);

@@ -111,7 +111,7 @@ fn unknown(table: &Candidates) -> Vec<usize> {
     sorted.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Look at the present path of the entry that will be at `path`.
+/// Examine the entry that will be at `path`, at its path before `renames`; `None` if it is missing.
 fn find(
     folders: &mut Folders,
     path: &[u8],

@@ -27,7 +27,7 @@ struct Siblings {
 
 /// The result for one directory.
 pub(crate) trait Frame {
-    /// Return the bytes that it holds.
+    /// Return the number of bytes that the frame holds in memory.
     fn size(&self) -> usize;
 }
 

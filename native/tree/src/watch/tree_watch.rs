@@ -105,7 +105,7 @@ impl TreeWatch {
         self.unwatched
     }
 
-    /// Return the first error of these.
+    /// Return the error of the first directory that could not be watched.
     pub fn first_unwatched(&self) -> Option<&Error> {
         self.first.as_ref()
     }

@@ -160,7 +160,7 @@ impl Frame {
         }
     }
 
-    /// Return the bytes that it holds.
+    /// Return the number of bytes that the frame holds in memory.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Read(directory) => directory.size(),

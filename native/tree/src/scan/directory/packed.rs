@@ -140,7 +140,7 @@ impl Packer {
 }
 
 impl Packed {
-    /// Return the bytes that it holds.
+    /// Return the number of bytes that the packed leaves take.
     pub(crate) fn size(&self) -> usize {
         self.0.len()
     }

@@ -51,7 +51,7 @@ impl Reader {
         self.end(path, &read)
     }
 
-    /// Look at the top of a shard, and do not read it.
+    /// Return the frame of a shard's top directory, with file system and inode, without reading the directory.
     pub(crate) fn look(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         let looked = tree.root.directory(path).and_then(|handle| {
             let status = call::status(handle.as_fd())?;
