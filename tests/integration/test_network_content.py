@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from huai_client.config import load as client_config
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.load import RankedUrl
-from huai_client.config.reach import Reach
 from huai_client.state.hosts import Hosts
 from huai_client.transfer.errors import (
     TransferError,
@@ -176,12 +176,16 @@ def test_an_internal_address_that_is_not_configured_is_not_asked(
         else:
             url = f"{stack.enter_context(rsync_daemon({'m': upstream}))}/m"
         with pytest.raises(UpstreamRefusedError, match="address of this machine") as caught:
-            down.fetch(files, url, replace(TEST_OPTIONS, reach=Reach()), own=False)
+            down.fetch(
+                files, url, replace(TEST_OPTIONS, allowed_addresses=AllowedAddresses()), own=False
+            )
         assert "allow_networks" in caught.value.hint
-        for file, reach in zip(
-            files, (Reach(("http://127.0.0.1/",)), Reach((), ("127.0.0.0/8",))), strict=True
+        for file, allowed_addresses in zip(
+            files,
+            (AllowedAddresses(("http://127.0.0.1/",)), AllowedAddresses((), ("127.0.0.0/8",))),
+            strict=True,
         ):
-            options = replace(TEST_OPTIONS, reach=reach)
+            options = replace(TEST_OPTIONS, allowed_addresses=allowed_addresses)
             assert down.fetch([file], url, options, own=False).complete
 
 
@@ -194,7 +198,9 @@ def test_no_redirection_leads_inside(upstream: Path, down: Downstream) -> None:
             return Reply("302 Found", (f"Location: {inside.url}{question.path}",))
 
         with scripted(lead) as outside:
-            outcome = down.fetch(files, outside.url, replace(TEST_OPTIONS, reach=Reach()))
+            outcome = down.fetch(
+                files, outside.url, replace(TEST_OPTIONS, allowed_addresses=AllowedAddresses())
+            )
         assert outcome.mismatched == files
         assert inside.requests == []
 
@@ -224,7 +230,7 @@ def test_no_redirection_leads_inside_past_a_proxy(
         with scripted(lead) as proxy:
             monkeypatch.setenv(variable, proxy.url)
             monkeypatch.setenv("no_proxy", without)
-            options = replace(TEST_OPTIONS, reach=Reach())
+            options = replace(TEST_OPTIONS, allowed_addresses=AllowedAddresses())
             with suppress(TransferError):
                 assert not down.fetch(files, "http://mirror.invalid/m", options, own=False).arrived
         assert inside.requests == []

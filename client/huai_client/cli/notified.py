@@ -10,7 +10,7 @@ from typing import Literal
 from huai_client.cli.console import Console
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.http import MetadataUrl
-from huai_client.run.ages import expired
+from huai_client.run.ages import why_expired
 from huai_client.state import state as states
 from huai_client.state.last_run import load
 from huai_client.state.paths import ModulePlaces
@@ -30,7 +30,7 @@ def notifier_of(notify: Notify, mirror: Mirror, console: Console) -> Notifier:
 def count_signature(notify: Notify, mirror: Mirror, console: Console) -> None:
     """Count the signature of the applied commit as failed if it has expired; notify if due."""
     state, path = states.load(mirror.paths.state), mirror.paths.notified_signature
-    over = "" if mirror.config.verify == "off" else expired(state.valid_until, time.time())
+    over = "" if mirror.config.verify == "off" else why_expired(state.valid_until, time.time())
     notifier = _notifier(notify, mirror, console, "signature", path)
     notifier.run_unlocked(lambda: ExitCode.STALE if over else ExitCode.OK, lambda: over)
 

@@ -99,12 +99,12 @@ class PlainProgress(LoggedProgress):
         self._err = err
         self._clock = clock
         self._interval = interval
-        self._files = self._size = self._arrived_files = self._arrived = 0
+        self._file_count = self._size = self._arrived_files = self._arrived = 0
         self._begin = self._next = 0.0
 
     def started(self, files: int, size: int) -> None:
         """Print the number of files and bytes."""
-        self._files, self._size, self._arrived_files, self._arrived = files, size, 0, 0
+        self._file_count, self._size, self._arrived_files, self._arrived = files, size, 0, 0
         self._begin = self._clock()
         self._next = self._begin + self._interval
         self._write(f"transferring {counted(files, 'file')}, {human(size)}")
@@ -117,11 +117,11 @@ class PlainProgress(LoggedProgress):
             return
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
-        total = transfer_cost(self._files if files else 0, self._size)
+        total = transfer_cost(self._file_count if files else 0, self._size)
         seconds = time_left(now - self._begin, done=transfer_cost(files, size), total=total)
         left = "" if seconds is None else f", {seconds:.0f} s left"
         self._write(
-            f"{files:,}/{counted(self._files, 'file')}, "
+            f"{files:,}/{counted(self._file_count, 'file')}, "
             f"{human(size)} of {human(self._size)}, {human(rate)}/s{left}"
         )
 
@@ -132,7 +132,7 @@ class PlainProgress(LoggedProgress):
     def ended(self) -> None:
         """Print the number of files and bytes that arrived."""
         super().ended()
-        files = f"{self._arrived_files:,} of {counted(self._files, 'file')}"
+        files = f"{self._arrived_files:,} of {counted(self._file_count, 'file')}"
         self._write(f"{files}, {human(self._arrived)} here")
 
     def _write(self, text: str) -> None:
@@ -149,7 +149,7 @@ class TerminalProgress(LoggedProgress):
         self._err = err
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._files = self._arrived_files = 0
+        self._file_count = self._arrived_files = 0
         self._rate = _Rate()
 
     def phase(self, name: str) -> AbstractContextManager[object]:
@@ -163,7 +163,7 @@ class TerminalProgress(LoggedProgress):
         from rich import progress
         from rich.console import Console
 
-        self._files, self._arrived_files = files, 0
+        self._file_count, self._arrived_files = files, 0
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
@@ -191,7 +191,7 @@ class TerminalProgress(LoggedProgress):
         self._bar = None
 
     def _title(self) -> str:
-        return f"{self._arrived_files:,}/{counted(self._files, 'file')}"
+        return f"{self._arrived_files:,}/{counted(self._file_count, 'file')}"
 
     def _write(self, text: str) -> None:
         if self._bar:

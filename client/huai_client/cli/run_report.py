@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from huai_client.cli.console import Console
 from huai_client.config.mirror import Mirror
 from huai_client.config.settings_record import TreeSettings
-from huai_client.run.ages import dated_ahead
+from huai_client.run.ages import clock_warning
 from huai_client.state import state as states
 from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
@@ -168,7 +168,7 @@ class ConsoleReport:
             self._info(line)
         for failure in failures(result):
             self._console.error(f"{self._name}: {failure}")
-        for warning in (dated_ahead(result.committed, time.time()), result.news, stale):
+        for warning in (clock_warning(result.committed, time.time()), result.news, stale):
             if warning:
                 self._console.warning(warning)
         self._console.event("sync", stale=bool(stale), **result_values(result))

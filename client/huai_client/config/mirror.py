@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.load import Module
-from huai_client.config.reach import Reach
 from huai_client.config.tls import TlsFiles
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_program.durations import seconds
@@ -59,9 +59,9 @@ class Mirror(NamedTuple):
         return TlsFiles.of(self.config.tls, self.config.named_urls)
 
     @property
-    def reach(self) -> Reach:
+    def allowed_addresses(self) -> AllowedAddresses:
         """The addresses that URLs from outside the configuration may lead to."""
-        return Reach(self.config.named_urls, self.config.allow_networks)
+        return AllowedAddresses(self.config.named_urls, self.config.allow_networks)
 
     @property
     def upstream_name(self) -> str:

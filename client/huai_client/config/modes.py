@@ -102,7 +102,7 @@ class Modes(StrEnum):
             return entry
         return entry._replace(mode=mode if rule.set else Reduced.of(mode, entry.mode))
 
-    def hides(self, other: "Modes") -> bool:
+    def may_differ_from(self, other: "Modes") -> bool:
         """Return True if a tree of this policy may differ from `other` where entries are equal."""
         return self is Modes.LOCAL and other is not Modes.LOCAL
 

@@ -151,7 +151,7 @@ def diff_selections(past: Selection, target: Selection) -> Iterator[Difference]:
 
 def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
     """Yield first the differences of the snapshots, then those of the filters alone."""
-    hidden = past.rules.modes.hides(target.rules.modes)
+    hidden = past.rules.modes.may_differ_from(target.rules.modes)
     reported: set[bytes] = set()
     split_moves = _SplitMoves()
     for difference in diff(past.snapshot, target.snapshot):

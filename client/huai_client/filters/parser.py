@@ -59,11 +59,13 @@ class Parser:
 
     def include_from(self, name: bytes) -> None:
         """Read the patterns of a file, as of `--include-from=NAME`."""
-        self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED, include=True))
+        self._read_lines(
+            self._read_file(name), RuleContext(show(name), Style.PREFIXED, include=True)
+        )
 
     def exclude_from(self, name: bytes) -> None:
         """Read the patterns of a file, as of `--exclude-from=NAME`."""
-        self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
+        self._read_lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
     def filter_all(self, rules: Iterable[bytes], place: str) -> None:
         """Read rules as `filter` does; skip blank lines and comments (`#` or `;` in front)."""
@@ -71,7 +73,7 @@ class Parser:
             if not text.startswith((b"#", b";")) and text.strip():
                 self.filter(text, f"{place} {number}")
 
-    def _lines(self, text: bytes, context: RuleContext) -> None:
+    def _read_lines(self, text: bytes, context: RuleContext) -> None:
         """Add the rules of all lines, comments aside."""
         for number, line in enumerate(_LINE_END.split(text), 1):
             if not line.startswith((b"#", b";")):
@@ -96,4 +98,4 @@ class Parser:
                 f"{context.place}: files are merged more than {MERGE_DEPTH} deep",
                 hint=f"check whether {show(merge.name)} merges itself",
             )
-        self._lines(self._read_file(merge.name), merge.context)
+        self._read_lines(self._read_file(merge.name), merge.context)

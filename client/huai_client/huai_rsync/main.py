@@ -24,7 +24,7 @@ _PATIENCE_SECONDS = 10.0
 """The seconds that the real rsync waits for a sync of the same tree."""
 
 
-class _NeverError(Exception):
+class _UnusedError(Exception):
     """A placeholder that is never raised, for the command line library's errors of `conclude`."""
 
 
@@ -34,8 +34,8 @@ def main() -> None:
     code = conclude(
         "huai-rsync",
         lambda: _run(sys.argv[1:]),
-        usage_error=_NeverError,
-        abort=_NeverError,
+        usage_error=_UnusedError,
+        abort=_UnusedError,
         as_json=False,
     )
     code = output.code(code)

@@ -37,7 +37,7 @@ from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.filters import as_filter, rules, undeletable
 from huai_client.huai_rsync.log import RsyncLog
 from huai_client.huai_rsync.request import RsyncRequest
-from huai_client.run.ages import too_old
+from huai_client.run.ages import why_too_old
 from huai_client.run.options import SyncOptions
 from huai_client.state import handovers
 from huai_client.state import state as states
@@ -231,7 +231,7 @@ class _Target:
 
     def _check_age(self, committed: int) -> None:
         """Raise `RsyncNeededError` for a commit older than `max_age`: rsync gets newer content."""
-        reason = too_old(committed, self.module.max_age, time.time())
+        reason = why_too_old(committed, self.module.max_age, time.time())
         if reason:
             raise RsyncNeededError(reason)
 

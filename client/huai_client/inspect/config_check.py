@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from huai_client.config.allowed_addresses import check_networks
 from huai_client.config.hooks import HOOK_NAMES, NO_HOOKS, Hooks, Proof
 from huai_client.config.load import ClientConfig, Module, check_config_name, config_path
 from huai_client.config.mirror import Mirror
-from huai_client.config.reach import check_networks
 from huai_client.config.tls import TlsError, TlsFiles, client_context
 from huai_client.metadata.http import is_http
 from huai_client.state.paths import module_places
@@ -236,12 +236,12 @@ def _check_limits(place: str, module: Module) -> None:
     """Raise an error for a malformed limit of deletions."""
     if module.max_delete == "10%" and not module.max_delete_in:
         return
-    from huai_client.plan.deletions import check_limits, parse_limit
+    from huai_client.plan.deletions import parse_limit, parse_limits
 
     with _key(place, "max_delete"):
         parse_limit(str(module.max_delete))
     with _key(place, "max_delete_in"):
-        check_limits(module.max_delete_in)
+        parse_limits(module.max_delete_in)
 
 
 def _check_patterns(place: str, mirror: Mirror) -> None:

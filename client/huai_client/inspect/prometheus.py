@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from huai_client.config.load import Module
-from huai_client.run.ages import out_of_date
+from huai_client.run.ages import why_out_of_date
 from huai_client.state import history
 from huai_client.state import state as states
 from huai_client.state.last_run import LastRun
@@ -56,7 +56,7 @@ def state_values(
     """Return the metrics of a module with this state and last run."""
     run = history.last(places.history)
     first_seen = state.seen or state.time
-    stale = out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
+    stale = why_out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
     return {
         "last_success_timestamp_seconds": last.in_step if last else 0,
         "last_run_timestamp_seconds": last.ended if last else 0,

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.load import is_daemon
 from huai_client.config.mirror import ListSettings, Mirror
-from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
 from huai_client.metadata.curl.errors import printable
@@ -293,7 +293,7 @@ def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline
     """Return the exchange whose response ends the redirects; `_StatusError` for an error."""
     from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
 
-    reach = request.reach or Reach((request.url,))
+    allowed_addresses = request.allowed_addresses or AllowedAddresses((request.url,))
     for _ in range(REDIRECTIONS_MOST):
         exchange = Exchange(request, timeout=deadline.bound(timeout), deadline=deadline)
         try:
@@ -308,7 +308,7 @@ def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline
             raise _StatusError(head)
         target = redirect_target(request.url, head.fields.get("location", ""))
         headers = {name: text for name, text in request.headers.items() if name != _LOGIN}
-        request = request._replace(url=target, headers=headers, reach=reach)
+        request = request._replace(url=target, headers=headers, allowed_addresses=allowed_addresses)
     raise RedirectionError(f"more than {REDIRECTIONS_MOST} redirects")
 
 
@@ -345,8 +345,8 @@ def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
     target = split_url(url)
     if target.scheme not in ("http", "https") or not target.hostname:
         raise ValueError("not an HTTP URL")
-    reach = Reach((metadata.configured,)) if metadata.configured else None
-    return CurlRequest(url, request.body, headers, metadata.tls, reach)
+    allowed_addresses = AllowedAddresses((metadata.configured,)) if metadata.configured else None
+    return CurlRequest(url, request.body, headers, metadata.tls, allowed_addresses)
 
 
 def basic_auth(login: bytes) -> str:

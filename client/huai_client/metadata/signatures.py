@@ -15,7 +15,7 @@ import msgspec
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
-from huai_client.run.ages import expired
+from huai_client.run.ages import why_expired
 from huai_client.state.state import StateError, read_file, replace_durably
 from huai_program.humanize import moment
 from huai_program.listing_hashes import prove_listing
@@ -155,7 +155,7 @@ class Signatures:
                 f"{moment(int(now))}",
                 hint="set the clock of this machine, or notify the upstream's administrator",
             )
-        over = expired(verdict.promise.valid_until, now)
+        over = why_expired(verdict.promise.valid_until, now)
         if over and self._config.verify == "require":
             raise ExpiredError(over, hint="ask the upstream's administrator")
 

@@ -71,7 +71,7 @@ class DeletionLimits:
         """Return the directories with a limit that none of `trees` has, for any filter."""
         return [
             path
-            for path in check_limits(self._directories)
+            for path in parse_limits(self._directories)
             if all(tree.snapshot.directory(path) is None for tree in trees)
         ]
 
@@ -122,7 +122,7 @@ def check_directories(
     yields the former entries of a directory, itself included.  Only as many are read as decide:
     at a limit of 10%, ten times the number of deletions.
     """
-    by_path = check_limits(limits)
+    by_path = parse_limits(limits)
     top_limit = str(limits[EACH]) if EACH in limits else None
     for path, count in _counts(removals, by_path, top_limit is not None).items():
         limit = by_path.get(path, top_limit or "")
@@ -135,7 +135,7 @@ def check_directories(
             )
 
 
-def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
+def parse_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
     """Return the limits by path, without that of "/*"; `DeleteLimitError` for a malformed one."""
     for limit in limits.values():
         parse_limit(str(limit))

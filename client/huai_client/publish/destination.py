@@ -30,14 +30,14 @@ class Destination:
         self._module = mirror.config
         self._dest = mirror.dest
         self.trash = Trash(self._dest)
-        self._staged = mirror.paths.staged
+        self._secret_file = mirror.paths.staged
         self.journals = Journals(mirror.paths.patches, self._dest)
         self.keeps = seconds(self._module.trash) > 0
         """True if deleted and replaced files are kept for a while."""
 
     def boot(self) -> bytes:
         """Return a name of this boot, by a secret file that is made if it is missing."""
-        secret_file = self._staged
+        secret_file = self._secret_file
         try:
             secret = secret_file.read_bytes()
         except FileNotFoundError:

@@ -18,7 +18,7 @@ def overdue(since: int, span: str, now: int) -> bool:
     return since > 0 and since + seconds(span) <= now
 
 
-def too_old(committed: int, max_age: str, now: float, *, first_seen: int = 0) -> str:
+def why_too_old(committed: int, max_age: str, now: float, *, first_seen: int = 0) -> str:
     """Return why a commit of the time `committed` is too old for `max_age`, or an empty text.
 
     Times are in seconds since the epoch, and 0 if unknown; a commit without any known time is
@@ -37,7 +37,7 @@ def too_old(committed: int, max_age: str, now: float, *, first_seen: int = 0) ->
     )
 
 
-def expired(valid_until: int, now: float) -> str:
+def why_expired(valid_until: int, now: float) -> str:
     """Return why a commit whose signature is valid until `valid_until` has expired, or nothing.
 
     Times are in seconds since the epoch; 0 means that the commit is not signed.
@@ -51,15 +51,15 @@ def expired(valid_until: int, now: float) -> str:
     )
 
 
-def out_of_date(
+def why_out_of_date(
     module: "Module", now: float, committed: int, first_seen: int, valid_until: int
 ) -> str:
     """Return why a commit with these times is out of date, by age or signature, or nothing."""
-    reason = "" if module.verify == "off" else expired(valid_until, now)
-    return reason or too_old(committed, module.max_age, now, first_seen=first_seen)
+    reason = "" if module.verify == "off" else why_expired(valid_until, now)
+    return reason or why_too_old(committed, module.max_age, now, first_seen=first_seen)
 
 
-def dated_ahead(committed: int, now: float) -> str:
+def clock_warning(committed: int, now: float) -> str:
     """Return a warning about a commit that is dated in the future, or an empty text."""
     ahead = committed - int(now)
     if ahead <= CLOCK_SKEW:

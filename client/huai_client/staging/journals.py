@@ -105,7 +105,7 @@ class Journals:
         data = msgspec.msgpack.encode(journal)
         replace_file(path, _checksum(data) + data, path.with_suffix(_NEW), permissions=0o600)
 
-    def read(self) -> Iterator[tuple[bytes, RelPath, Journal | None]]:
+    def read_all(self) -> Iterator[tuple[bytes, RelPath, Journal | None]]:
         """Yield each journal with its name and path; no path and None if damaged or foreign."""
         for name in sorted(self.names()):
             journal = self._load(name)

@@ -160,7 +160,7 @@ def finish_patches(journals: Journals) -> list[str]:
     Those do not match their journals (any more).  The next sync compares them.
     """
     refused: list[str] = []
-    for name, path, journal in journals.read():
+    for name, path, journal in journals.read_all():
         try:
             finished = journal is not None and _finish(journal, name, path)
         except OSError as error:

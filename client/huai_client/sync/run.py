@@ -16,7 +16,7 @@ from huai_client.diff.active_filter import has_same_settings
 from huai_client.diff.marks import tree_exists
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
-from huai_client.run.ages import expired, out_of_date, overdue
+from huai_client.run.ages import overdue, why_expired, why_out_of_date
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
@@ -328,13 +328,15 @@ class Run:
 
     def _up_to_date(self, state: states.State) -> ExitCode:
         """Report that nothing is new; returns `STALE` after the proof expired."""
-        stale = out_of_date(
+        stale = why_out_of_date(
             self._module, time.time(), state.committed, state.seen or state.time, state.valid_until
         )
         self._report.up_to_date(state, stale)
         unproved = state.valid_until and not state.held and self._module.verify == "require"
         return (
-            ExitCode.STALE if unproved and expired(state.valid_until, time.time()) else ExitCode.OK
+            ExitCode.STALE
+            if unproved and why_expired(state.valid_until, time.time())
+            else ExitCode.OK
         )
 
     def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
@@ -342,7 +344,7 @@ class Run:
         from huai_client.sync.result import failures
 
         run_log.ended(result, failures(result))
-        stale = out_of_date(
+        stale = why_out_of_date(
             self._module, time.time(), result.committed, result.first_seen, result.valid_until
         )
         self._report.concluded(result, stale)

@@ -6,8 +6,8 @@ A local path needs no rsync (`copy`), nor does a web server (`http`).
 import time
 from collections.abc import Iterator, Sequence
 
+from huai_client.config.allowed_addresses import HINT
 from huai_client.config.proxies import rsync_proxy
-from huai_client.config.reach import HINT
 from huai_client.diff.files import joined, paths, sizes
 from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.batch import Batch
@@ -44,9 +44,9 @@ def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedErro
 
     rsync resolves the name again: a change of its addresses in between is not detected.
     """
-    if url.own or options.reach is None or rsync_proxy():
+    if url.own or options.allowed_addresses is None or rsync_proxy():
         return None
-    refusal = options.reach.refusal_of_host(url.host.strip("[]"))
+    refusal = options.allowed_addresses.refusal_of_host(url.host.strip("[]"))
     message = f"{url}: {refusal}, and client.toml does not name the URL"
     return UpstreamRefusedError(message, hint=HINT) if refusal else None
 
@@ -215,7 +215,7 @@ def _verify(
     newer: list[File] = []
     batch.verdicts = []
     for file, verdict in rest:
-        if verdict is Arrival.MISMATCH and is_complete and _is_newer(shared, file, number, run):
+        if verdict is Arrival.MISMATCH and is_complete and _accept_newer(shared, file, number, run):
             newer.append(file)
         elif file.path in run.output.too_large:
             batch.verdicts.append((file, Arrival.MISMATCH))
@@ -225,7 +225,7 @@ def _verify(
     batch.open = [file for file, _ in batch.verdicts]
 
 
-def _is_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
+def _accept_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
     """Accept the arrived version of a volatile file, if fit to be published; True if it is."""
     if file.path not in shared.options.volatile:
         return False

@@ -103,15 +103,15 @@ def fetch(
         if not absent:
             return Outcome(files, [], [], 0)
         sources = Sources(urls, options.hosts.health)
-        by_rsync = any(needs_rsync(url, options.extra) for url in urls)
-        if by_rsync:
+        uses_rsync = any(needs_rsync(url, options.extra) for url in urls)
+        if uses_rsync:
             require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:
             staging.incoming.recover(absent)
             absent = staging.absent(absent)
             older = os.path.abspath(os.fsencode(dest))
-            shared = Shared(absent, sources, staging, options, tally, older, lock, by_rsync)
+            shared = Shared(absent, sources, staging, options, tally, older, lock, uses_rsync)
             tally.started(len(absent), sum(sizes(absent)))
             try:
                 failed = Streams(shared).run()
@@ -131,7 +131,7 @@ def _outcome(files: Sequence[File], not_arrived: FailedFiles, shared: Shared) ->
     failed = {file: verdict for file, verdict in verdicts.items() if file not in stale}
     missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
     refusals, absent_paths = dict(shared.refusals), {file.path for file in absent}
-    if shared.by_rsync:
+    if shared.uses_rsync:
         refusals.update(
             (file.path, _TOO_DEEP) for file in missing if file.path.count(b"/") >= _LEVELS
         )

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.mirror import Mirror
-from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TlsFiles
 from huai_client.run.options import NEVER, Deadline
 from huai_client.state.hosts import Hosts
@@ -93,7 +93,7 @@ class TransferOptions:
     """The metadata of the commit: rsync may request whole directories; None: by file only."""
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for HTTPS."""
-    reach: Reach | None = None
+    allowed_addresses: AllowedAddresses | None = None
     """The addresses that URLs and redirects may lead to; None for any."""
     deadline: Deadline = NEVER
     """The time at which the transfer ends."""
@@ -115,7 +115,7 @@ class TransferOptions:
             connections=module.connections,
             http_headers=Path(module.http_headers) if module.http_headers else None,
             tls=mirror.tls,
-            reach=mirror.reach,
+            allowed_addresses=mirror.allowed_addresses,
         )
 
     def __post_init__(self) -> None:

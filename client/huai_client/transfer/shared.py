@@ -40,7 +40,7 @@ class Shared:
     """The tree with older content, as an absolute path."""
     lock: int
     """The handle of the staging area's lock."""
-    by_rsync: bool
+    uses_rsync: bool
     """True if rsync is run at all."""
     queue: deque[Batch] = field(init=False)
     """Batches that no stream has taken yet."""
@@ -62,13 +62,13 @@ class Shared:
         parts = options.streams * (_TURNS if self.sources.divides else 1)
         even = max(_FEW_FILES, -(-len(files) // parts))
         max_files = options.batch_files
-        if self.by_rsync and not trusts_sender(require_rsync(options.program)):
+        if self.uses_rsync and not trusts_sender(require_rsync(options.program)):
             max_files = min(max_files, MAX_FILES_COMPARED)
         enough = min(ENOUGH_FILES, even)
         if self.sources.divides:  # else one URL would serve all of a large directory
             max_files = min(max_files, enough)
         limits = {"enough": enough, "max_files": max_files, "max_bytes": options.batch_bytes}
-        large = self.staging.comparable(files, SMALL, _FEW_FILES) if self.by_rsync else []
+        large = self.staging.comparable(files, SMALL, _FEW_FILES) if self.uses_rsync else []
         rest = without(files, {*paths(large)}) if large else files
         self.queue = deque(Batch(part, compares=True) for part in batches(large, **limits))
         self.queue.extend(map(Batch, batches(rest, **limits)))

@@ -89,7 +89,7 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
     current = open_directory(handle, top)
     try:
         path = top
-        leaves, folders = listing(current)
+        leaves, folders = list_directory(current)
         pending = [folders]
         yield path, leaves
         while True:
@@ -97,7 +97,7 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
                 name = pending[-1].pop()
                 path = join(path, name)
                 current = _instead(current, open_directory(current, name))
-                leaves, folders = listing(current)
+                leaves, folders = list_directory(current)
                 pending.append(folders)
                 yield path, leaves
                 continue
@@ -129,7 +129,7 @@ def _instead(handle: int, other: int) -> int:
     return other
 
 
-def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
+def list_directory(handle: int) -> tuple[list[bytes], list[bytes]]:
     """Return the names in a directory, unsorted: leaves, then subdirectories.
 
     `handle` may be an O_PATH one, which cannot be read itself.

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at, moving, path_error
-from huai_client.tree.handles import listing
+from huai_client.tree.handles import list_directory
 from huai_client.tree.hashing import WORKERS
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
@@ -143,7 +143,7 @@ class View:
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
         """Return the names in a directory, unsorted: leaves, then subdirectories."""
         with at(path):
-            return self._open_up_and_retry(lambda: listing(self._native.open(path)), path)
+            return self._open_up_and_retry(lambda: list_directory(self._native.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
         """Open a regular file for reading, or raise `PathError`; the caller closes the handle."""

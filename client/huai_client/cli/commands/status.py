@@ -14,7 +14,7 @@ from huai_client.config.load import Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
 from huai_client.inspect.prometheus import state_values
 from huai_client.metadata.http import MetadataUrl
-from huai_client.run.ages import dated_ahead, out_of_date
+from huai_client.run.ages import clock_warning, why_out_of_date
 from huai_client.state import delayed_record, handovers
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
@@ -167,10 +167,10 @@ class _ModuleStatus:
         self._verified_earlier = account is not None and account.applied != self._state.applied
         now = time.time()
         first_seen = self._state.seen or self._state.time
-        self.stale = out_of_date(
+        self.stale = why_out_of_date(
             module, now, self._state.committed, first_seen, self._state.valid_until
         )
-        self._ahead = dated_ahead(self._state.committed, now)
+        self._clock_warning = clock_warning(self._state.committed, now)
 
     @property
     def processes(self) -> tuple[int | None, int | None]:
@@ -214,7 +214,13 @@ class _ModuleStatus:
     @property
     def has_problem(self) -> bool:
         """True if a remark is about a problem, or something that a person has to end."""
-        problems = self.stale, self._ahead, self._state.held, self._half_changed, self._handovers
+        problems = (
+            self.stale,
+            self._clock_warning,
+            self._state.held,
+            self._half_changed,
+            self._handovers,
+        )
         is_damaged = self._verified is not None and self._verified.damaged > 0
         return is_damaged or not (self.last is None or self.last.succeeded) or any(problems)
 
@@ -234,8 +240,8 @@ class _ModuleStatus:
             yield states.HELD
         if self.stale:
             yield self.stale
-        if self._ahead:
-            yield self._ahead
+        if self._clock_warning:
+            yield self._clock_warning
         yield from self._activity()
         yield from self._filter()
         yield from self._verification()

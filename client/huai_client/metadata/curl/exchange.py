@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import pycurl
 
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.proxies import proxy_for
-from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TlsFiles, check_key
 from huai_client.metadata.curl.errors import BrokenError, CurlError, SlowError
 from huai_client.metadata.curl.handle import Handle
@@ -53,7 +53,7 @@ class CurlRequest(NamedTuple):
     headers: Mapping[str, str] = {}
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for hosts."""
-    reach: Reach | None = None
+    allowed_addresses: AllowedAddresses | None = None
     """Addresses that `url` may lead to; None for any, as with a URL of client.toml."""
 
 
@@ -67,7 +67,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         """
         files = request.tls.at(request.url)
         check_key(files)
-        super().__init__(files, request.reach)
+        super().__init__(files, request.allowed_addresses)
         self.url = request.url
         self._timeout, self._deadline = timeout, deadline
         self._head_lines = bytearray()

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import pycurl
 
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.proxies import Proxy
-from huai_client.config.reach import Reach
 from huai_client.config.tls import Tls
 from huai_program.authorities import trust_authorities
 from huai_schema import __version__
@@ -45,14 +45,14 @@ class _Opened:
 class Handle:
     """A handle of libcurl, for one request at a time.  Close it when done."""
 
-    def __init__(self, tls: Tls, reach: Reach | None) -> None:
+    def __init__(self, tls: Tls, allowed_addresses: AllowedAddresses | None) -> None:
         """`tls`: certificates configured for the service.
 
-        `reach`: the permitted addresses, except for connections to a proxy; None for any.
+        `allowed_addresses` concern connections other than to a proxy; None: any address.
         """
         self.curl = pycurl.Curl()
         self.tls = tls
-        self.reach = reach
+        self.allowed_addresses = allowed_addresses
         self.broken: BaseException | None = None
         """The exception that a callback raised."""
         self.refusal = ""
@@ -81,7 +81,7 @@ class Handle:
         self.curl.close()
 
     def set_proxy(self, proxy: Proxy | None) -> None:
-        """Use `proxy`, which then decides the addresses; without one `reach` does.
+        """Use `proxy`, which then decides the addresses; without one `allowed_addresses` does.
 
         libcurl would follow the environment by rules of its own, and bypass both.
         """
@@ -101,9 +101,10 @@ class Handle:
             self._has_authorities = True
 
     def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
-        """Open a socket, unless the address is refused (`reach`)."""
+        """Open a socket, unless the address is refused (`allowed_addresses`)."""
         try:
-            self.refusal = self.reach.refusal(str(address.addr[0])) if self.reach else ""
+            allowed = self.allowed_addresses
+            self.refusal = allowed.refusal(str(address.addr[0])) if allowed else ""
             if not self.refusal:
                 family, kind, protocol = address.family, address.socktype, address.protocol
                 return _Opened(socket.socket(family, kind, protocol))

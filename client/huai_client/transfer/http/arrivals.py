@@ -88,7 +88,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self._add_received(file, None)
         return None
 
-    def done(self, job: Job, verdict: Verdict) -> None:
+    def end_job(self, job: Job, verdict: Verdict) -> None:
         """Keep the received file, or record the failure; raises if a login is required."""
         file, target = self._running.pop(job)
         meaning = verdict.meaning
@@ -195,7 +195,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         else:
             self._refuse(file)
             if file.digest is not None:
-                self._leave_out(file)
+                self._leave_url(file)
 
     def _judge_newer(self, file: File, modified: int | None) -> None:
         """Accept the newer version of a volatile file, or refuse it."""
@@ -216,7 +216,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         if drop:
             self._folders.drop(file.path)
 
-    def _leave_out(self, file: File) -> None:
+    def _leave_url(self, file: File) -> None:
         """Raise `WrongContentError`, so that this URL is left, if another one can send the rest."""
         if any(other != self._url for other in self._shared.sources.usable()):
             raise WrongContentError(

@@ -37,7 +37,7 @@ _HEADERS = ("Content-Type: application/x-huai-paths", "Content-Encoding: gzip", 
 _GZIP_WBITS, _LEVEL = 16 + zlib.MAX_WBITS, 1
 
 
-def _are_offered(url: ContentUrl, hosts: Hosts) -> bool:
+def _may_offer_bundles(url: ContentUrl, hosts: Hosts) -> bool:
     """Return True if `url` may send bundles."""
     return bool(_ADDRESS.search(url.source)) and hosts.bundles.get(url.source, True)
 
@@ -46,7 +46,7 @@ def request_batch(
     shared: Shared, batch: Batch, url: ContentUrl, stream: int
 ) -> TransferError | None:
     """Request the open files of `batch`, small ones in bundles if offered; as `http_batch`."""
-    if not _are_offered(url, shared.options.hosts):
+    if not _may_offer_bundles(url, shared.options.hosts):
         return http_batch(shared, batch, url, stream)
     volatile = shared.options.volatile
     pairs = zip(paths(batch.open), sizes(batch.open), strict=True)
@@ -94,7 +94,7 @@ def _transfer(
         try:
             failure = run_requests(shared, bundles, (url, size), stream, grant)
         except FormatError:
-            bundles.are_refused = True
+            bundles.offers_no_bundles = True
         finally:
             codes = writer.verdicts()
             arrived = take_over(staging, run, files, codes)
@@ -102,7 +102,7 @@ def _transfer(
     processes.check()
     if bundles.files:
         hosts.bundles.setdefault(url.source, True)
-    if bundles.are_refused:
+    if bundles.offers_no_bundles:
         hosts.bundles[url.source] = False
     elif failure is not None and not isinstance(failure, UpstreamFullError):
         hosts.bundles.setdefault(url.source, False)
@@ -151,7 +151,7 @@ class _Bundles(Sink):
         self.files = 0
         """The number of files with a verdict."""
         self.size = 0
-        self.are_refused = False
+        self.offers_no_bundles = False
         """True if the server sends no bundles."""
         self._requested = requested
         self._writer = writer
@@ -166,11 +166,11 @@ class _Bundles(Sink):
         self._reached = self.files
         return _BundleJob(self)
 
-    def done(self, _: Job, verdict: Verdict) -> None:
+    def end_job(self, _: Job, verdict: Verdict) -> None:
         """Record the end of a response."""
-        self.are_refused = self.files == self._reached
+        self.offers_no_bundles = self.files == self._reached
         is_complete = self.files == len(self._requested)
-        self._is_over = self.are_refused or is_complete or verdict.meaning is not Meaning.TAKE
+        self._is_over = self.offers_no_bundles or is_complete or verdict.meaning is not Meaning.TAKE
         self._reached = None
 
     def request(self) -> bytes:

@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol
 
 import pycurl
 
+from huai_client.config.allowed_addresses import HINT, AllowedAddresses
 from huai_client.config.proxies import Proxy, proxy_for
-from huai_client.config.reach import HINT, Reach
 from huai_client.config.tls import Tls, check_key
 from huai_client.metadata.curl.errors import CurlError
 from huai_client.metadata.curl.head import REDIRECTIONS_MOST, RedirectionError, redirect_target
@@ -57,9 +57,9 @@ class Work(Protocol):
     """The source of jobs, which also receives their verdicts."""
 
     def next_job(self) -> Job | None:
-        """Return the next job; None ends the run, unless `done` makes another job."""
+        """Return the next job; None ends the run, unless `end_job` makes another job."""
 
-    def done(self, job: Job, verdict: Verdict) -> None:
+    def end_job(self, job: Job, verdict: Verdict) -> None:
         """Receive the final verdict on a job; TAKE: the requested bytes have arrived."""
 
 
@@ -132,10 +132,10 @@ class Connections(AbstractContextManager["Connections"]):
                 break
             address = hops[-1] if hops else job.address
             same = same_service(address, self._url.source)
-            reach = None if same and self._url.own else self._circumstances.reach
-            request = self._idle_request(self._circumstances.tls.at(address), reach)
+            allowed = None if same and self._url.own else self._circumstances.allowed_addresses
+            request = self._idle_request(self._circumstances.tls.at(address), allowed)
             request.hops = hops
-            if reach is not None:
+            if allowed is not None:
                 request.set_proxy(_proxy_for(address))
             request.begin(job, address, self._headers if same else ())
             self._busy[request.curl] = request, self._epoch
@@ -151,12 +151,12 @@ class Connections(AbstractContextManager["Connections"]):
         connections, requests = self._limits.connections, self._limits.requests
         return requests if multiplexed else min(connections, requests)
 
-    def _idle_request(self, tls: Tls, reach: Reach | None) -> ContentRequest:
+    def _idle_request(self, tls: Tls, allowed: AllowedAddresses | None) -> ContentRequest:
         """Take an idle request of these settings, or make one."""
-        for position in reversed(range(len(self._idle))):
-            if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
+        for position, idle in reversed([*enumerate(self._idle)]):
+            if (idle.tls, idle.allowed_addresses) == (tls, allowed):
                 return self._idle.pop(position)
-        return ContentRequest(self._circumstances, tls, reach, self.traffic)
+        return ContentRequest(self._circumstances, tls, allowed, self.traffic)
 
     def _reap(self, work: Work) -> None:
         """Conclude the requests that ended; raise the error of a callback."""
@@ -184,13 +184,14 @@ class Connections(AbstractContextManager["Connections"]):
         elif fruitless < _BREAKS_MOST:
             self._waiting_jobs.append((request.job, []))
         else:
-            work.done(request.job, Verdict(Meaning.FAILING, f"the connection breaks: {error.text}"))
+            reason = f"the connection breaks: {error.text}"
+            work.end_job(request.job, Verdict(Meaning.FAILING, reason))
 
     def _conclude_refusal(self, work: Work, request: ContentRequest) -> None:
         """Record a connection to an address that is not permitted."""
         if request.hops:
             reason = f"a redirect to an internal address: {request.refusal}"
-            work.done(request.job, Verdict(Meaning.UNFIT, reason))
+            work.end_job(request.job, Verdict(Meaning.UNFIT, reason))
         else:
             message = f"{self._url}: {request.refusal}, and client.toml does not name the URL"
             self._failure = self._failure or UpstreamRefusedError(message, hint=HINT)
@@ -216,7 +217,7 @@ class Connections(AbstractContextManager["Connections"]):
             try:
                 self._waiting_jobs.append((job, self._follow(request, verdict)))
             except RedirectionError as error:
-                work.done(job, Verdict(Meaning.UNFIT, str(error)))
+                work.end_job(job, Verdict(Meaning.UNFIT, str(error)))
         elif verdict.meaning is Meaning.FULL:
             self._failure = UpstreamFullError(
                 f"{self._url}: {verdict.reason}",
@@ -224,13 +225,16 @@ class Connections(AbstractContextManager["Connections"]):
                 retry_after=verdict.retry_after,
             )
         elif verdict.meaning is Meaning.TAKE and not job.is_whole:
-            work.done(job, Verdict(Meaning.OTHER, f"it ends after {job.position} bytes"))
+            work.end_job(job, Verdict(Meaning.OTHER, f"it ends after {job.position} bytes"))
         else:
-            work.done(job, verdict)
+            work.end_job(job, verdict)
 
     @staticmethod
     def _follow(request: ContentRequest, verdict: Verdict) -> list[str]:
-        """Return the addresses after one more redirect; `RedirectionError` for a loop."""
+        """Return the addresses after one more redirect.
+
+        Raises `RedirectionError` for a loop, and after too many.
+        """
         address = request.hops[-1] if request.hops else request.job.address
         target = redirect_target(address, verdict.location)
         if len(request.hops) >= REDIRECTIONS_MOST or target in (request.job.address, *request.hops):
@@ -263,7 +267,7 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
     check_key(options.tls.files)
     return Connections(
         url,
-        Circumstances(options.tls, options.contimeout, grant.bwlimit, options.reach),
+        Circumstances(options.tls, options.contimeout, grant.bwlimit, options.allowed_addresses),
         Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
         headers_for(url, options.http_headers),
     )

@@ -63,7 +63,7 @@ class _ProbeWork:
         self._started = True
         return Job(self._url.source, _FIRST_BYTE, Sink())
 
-    def done(self, _: Job, verdict: Verdict) -> None:
+    def end_job(self, _: Job, verdict: Verdict) -> None:
         """Raise an error if the server wants a login or fails."""
         message = f"{self._url}: {verdict.reason}"
         if verdict.meaning is Meaning.LOGIN:

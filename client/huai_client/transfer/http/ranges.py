@@ -81,7 +81,7 @@ class _Pieces:
         self._pieces[job] = piece
         return job
 
-    def done(self, job: Job, verdict: Verdict) -> None:
+    def end_job(self, job: Job, verdict: Verdict) -> None:
         """Complete the piece of `job`; a `TransferError` if the response does not fit."""
         piece, meaning = self._pieces.pop(job), verdict.meaning
         if meaning is Meaning.TAKE:

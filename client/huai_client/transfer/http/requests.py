@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pycurl
 
-from huai_client.config.reach import Reach
+from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.tls import Tls, TlsFiles
 from huai_client.metadata.curl.handle import Handle
 from huai_client.metadata.curl.head import read_head
@@ -34,7 +34,7 @@ class Circumstances(NamedTuple):
     """Seconds."""
     rate: int
     """KiB/s of all requests together; 0 for no limit."""
-    reach: Reach | None = None
+    allowed_addresses: AllowedAddresses | None = None
     """The addresses for requests to URLs that the administrator did not name; None for any."""
 
 
@@ -54,10 +54,14 @@ class ContentRequest(Handle):
     """A handle, and the job that it carries out."""
 
     def __init__(
-        self, circumstances: Circumstances, tls: Tls, reach: Reach | None, traffic: Traffic
+        self,
+        circumstances: Circumstances,
+        tls: Tls,
+        allowed: AllowedAddresses | None,
+        traffic: Traffic,
     ) -> None:
-        """`tls`, `reach`: see `Handle`."""
-        super().__init__(tls, reach)
+        """`tls`, `allowed`: see `Handle`."""
+        super().__init__(tls, allowed)
         self.job: Job
         self.hops: list[str] = []
         """The URLs of the redirects."""

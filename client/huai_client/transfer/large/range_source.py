@@ -75,7 +75,7 @@ class Arriving(Piece):
         if self._aside >= 0:
             _write(self._aside, position, data)
             return
-        with self._ranges.writing(self._assigned) as counts:
+        with self._ranges.may_write(self._assigned) as counts:
             if counts:
                 _write(self._new_file.handle, position, data)
 

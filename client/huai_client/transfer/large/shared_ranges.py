@@ -85,7 +85,7 @@ class SharedRanges:
             return assigned
 
     @contextmanager
-    def writing(self, assigned: AssignedRange) -> Iterator[bool]:
+    def may_write(self, assigned: AssignedRange) -> Iterator[bool]:
         """Yield True if `assigned` still counts, which cannot change within; else write nothing."""
         with self._changed:
             yield assigned in self._assigned

@@ -68,7 +68,7 @@ def test_a_range_that_is_overdue_is_taken_over() -> None:
     assert ranges.complete(is_repeated)
     assert ranges.is_overtaken(A)
     assert ranges.over
-    with ranges.writing(slow) as counts:
+    with ranges.may_write(slow) as counts:
         assert not counts
     assert not ranges.complete(slow)
 

@@ -29,7 +29,7 @@ _THIS_MACHINE = "127.0.0.1"
 HINT = "if that is meant, name the network in allow_networks in client.toml"
 
 
-class Reach(NamedTuple):
+class AllowedAddresses(NamedTuple):
     """The addresses that URLs from outside of client.toml may lead to."""
 
     configured_urls: tuple[str, ...] = ()

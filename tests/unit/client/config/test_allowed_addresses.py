@@ -2,8 +2,8 @@
 
 import pytest
 
-from huai_client.config import reach as reach_module
-from huai_client.config.reach import Reach, check_networks
+from huai_client.config import allowed_addresses as allowed_module
+from huai_client.config.allowed_addresses import AllowedAddresses, check_networks
 from huai_client.metadata.http import MetadataUrl, Request, UpstreamError, send
 from huai_program.configuration import ConfigError
 
@@ -23,9 +23,11 @@ def test_the_named_urls_say_how_far(subtests: pytest.Subtests) -> None:
         (("https://8.8.4.4/",), ("10.1.0.0/16",), ["10.1.2.3", "8.8.8.8"]),
     ]:
         with subtests.test(configured=configured, networks=networks, allowed=allowed):
-            reach = Reach(configured, networks)
-            assert [each for each in ADDRESSES if not reach.refusal(each)] == allowed
-            assert [each for each in ADDRESSES if not reach.refusal_of_host(each)] == allowed
+            allowed_addresses = AllowedAddresses(configured, networks)
+            assert [each for each in ADDRESSES if not allowed_addresses.refusal(each)] == allowed
+            assert [
+                each for each in ADDRESSES if not allowed_addresses.refusal_of_host(each)
+            ] == allowed
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,11 @@ def test_a_name_counts_by_all_of_its_addresses(
         assert host == "upstream.example"
         return [(0, 0, 0, "", (address, 0)) for address in addresses]
 
-    reach_module._addresses.cache_clear()
+    allowed_module._addresses.cache_clear()
     monkeypatch.setattr("socket.getaddrinfo", resolved)
-    reach = Reach(("https://upstream.example/",))
-    assert [each for each in ADDRESSES if not reach.refusal(each)] == allowed
-    reach_module._addresses.cache_clear()
+    allowed_addresses = AllowedAddresses(("https://upstream.example/",))
+    assert [each for each in ADDRESSES if not allowed_addresses.refusal(each)] == allowed
+    allowed_module._addresses.cache_clear()
 
 
 def test_what_is_no_network() -> None:
