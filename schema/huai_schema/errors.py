@@ -40,7 +40,7 @@ class ExitCode(IntEnum):
     ROLLED_BACK = 46, "the upstream's serial decreased or jumped, or it serves another module"
     DIFFERS = 47, "the tree differs from the applied snapshot"
     MISMATCH = 48, "content does not match its metadata; nothing unverified was published"
-    NO_SPACE = 49, "not enough free space; nothing was touched"
+    NO_SPACE = 49, "not enough free space; the tree was not changed"
     UNSOUND = 50, "the metadata repository is damaged"
     REQUIREMENT = 51, "a program or library that is needed is missing or too old"
     DESTINATION = 52, "the destination cannot be used"

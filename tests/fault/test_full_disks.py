@@ -198,12 +198,12 @@ def test_the_oldest_trash_makes_room_if_that_is_enough(place: Site, disk: Path) 
     down.synced()
     for number in (2, 3):
         renew(up, number)
-        assert "is purged early" not in down.sync().err
+        assert "is deleted early" not in down.sync().err
     assert serials(down) == [1, 2]
     renew(up, 4, megabytes=2)
     ended = down.sync()
     assert ended.code == 0, ended
-    assert ended.err.count("is purged early") == 1
+    assert ended.err.count("is deleted early") == 1
     assert serials(down) == [2, 3]
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0

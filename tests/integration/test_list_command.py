@@ -358,7 +358,7 @@ def test_settings_that_are_refused(place: Place, subtests: pytest.Subtests) -> N
     url = str(place.up.tree)
     for settings, words in (
         ({"list_command": ("cat",)}, "list_command: 'cat' is not an absolute path"),
-        ({"list_url": "http://mirror.example/mtree"}, "list_url: list_command lists it, too"),
+        ({"list_url": "http://mirror.example/mtree"}, "list_url: list_command is set, too"),
         ({"list_command": (), "list_url": "/mtree"}, "list_url: /mtree is not the URL of a file"),
         ({"source": "rsync"}, "source: rsync over ssh lists HOST:PATH"),
         ({"probe": "TIME"}, "probe is for rsync daemons"),

@@ -34,9 +34,10 @@ class PathArgumentError(HuaiError):
 
 
 def parse_path_argument(text: str, dest: str) -> RelPath:
-    """Parse a path: relative to the top of the module, or below DEST; `PathArgumentError`.
+    """Parse a path, relative to the top of the module or below DEST, to one in the module.
 
-    A path with a leading slash begins at the top of the module, as in patterns.
+    A path with a leading slash begins at the top of the module, as in patterns.  Raises
+    `PathArgumentError` if it is not a path of a module.
     """
     raw, top = os.fsencode(text), os.fsencode(dest).rstrip(b"/")
     if raw == top or raw.startswith(top + b"/"):
@@ -95,7 +96,7 @@ def log_option(function: F) -> F:
 
 
 def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """Convert a rate to KiB/s; None without one, `BadParameter` if malformed."""
+    """Parse a rate to KiB/s; None without one.  Raises `BadParameter` if it is malformed."""
     if value is None:
         return None
     from huai_client.cli.numbers import kibibytes
@@ -109,7 +110,7 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
 def _parse_overrides(
     _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """Convert `texts`, KEY=VALUE, to values of client.toml by key; `BadParameter` for others."""
+    """Parse `texts`, KEY=VALUE, to values of client.toml by key; raises `BadParameter`."""
     values: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
@@ -133,8 +134,8 @@ def max_time_option(function: F) -> F:
         "--max-time",
         callback=parse_duration,
         metavar="TIME",
-        help="Stop after this long (90s, 30m, 2h), keep what is done, and end with 30 if something "
-        "is left; the next run continues from there.",
+        help="Stop after TIME, such as 90s, 30m or 2h, and keep what is done. If anything is left, "
+        "the exit code is 30, and the next run continues from there.",
     )(function)
 
 
@@ -151,7 +152,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         accept_rollback: bool,
         **rest: Any,
     ) -> int:
-        """Call `function` with the parsed options; an error if a limit is malformed."""
+        """Call `function` with the parsed options; raises `DeleteLimitError` for a wrong limit."""
         if max_delete is not None or max_delete_in:
             from huai_client.plan.deletions import parse_exceptions, parse_limit
 
@@ -228,9 +229,9 @@ def transfer_options(function: F) -> F:
 def choose_modules(
     config: ClientConfig, names: Sequence[str], root: Path, *, every: bool, verb: str
 ) -> tuple[str, ...]:
-    """Return the modules in `names` without repetitions, or with `every` all; raises if unknown.
+    """Return the modules in `names` without repetitions, or with `every` all.
 
-    `verb` is for the error if neither or both are given.
+    Raises `UnknownModuleError`, or an error with `verb` if neither or both are given.
     """
     if every == bool(names):
         raise click.UsageError(f"name the modules to {verb}, or say --all for all of client.toml")

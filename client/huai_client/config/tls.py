@@ -25,12 +25,16 @@ _HTTPS = "https://"
 _OTHER_NAME = (
     "the certificate is for other names: write one of them into the URL, or have this one added"
 )
+_READABLE = "the user who runs huai-client must be able to read it"
 TLS_HINT = "certificates and key are PEM, and belong together; the key has no passphrase"
 _CERTIFICATE_HINTS = (
     ("match", _OTHER_NAME),
-    ("expired", "inform its administrator; if others accept it, check the clock of this machine"),
+    (
+        "expired",
+        "inform the server's administrator; if others accept it, check the clock of this machine",
+    ),
     ("not yet valid", "check the clock of this machine"),
-    ("revoked", "inform its administrator"),
+    ("revoked", "inform the server's administrator"),
 )
 """A word of the reason, with its hint."""
 
@@ -98,13 +102,11 @@ def check_key(files: Tls) -> None:
     try:
         mode = os.stat(files.key).st_mode
     except OSError as error:
-        raise TlsError(
-            f"{files.key}: {error.strerror}", hint="let the user who runs huai-client read it"
-        ) from error
+        raise TlsError(f"{files.key}: {error.strerror}", hint=_READABLE) from error
     if mode & _OTHERS:
         raise TlsError(
             f"{files.key}: every user may read or change this key",
-            hint=f"chmod o= {files.key}, and make a new key if others could read it",
+            hint=f"chmod o= {files.key}, and replace the key if another user may have read it",
         )
 
 
@@ -123,9 +125,7 @@ def client_context(files: Tls) -> "ssl.SSLContext":
     except ssl.SSLError as error:
         raise TlsError(f"{place}: {error.reason or 'cannot be read'}", hint=TLS_HINT) from error
     except OSError as error:
-        raise TlsError(
-            f"{place}: {error.strerror}", hint="let the user who runs huai-client read it"
-        ) from error
+        raise TlsError(f"{place}: {error.strerror}", hint=_READABLE) from error
     return context
 
 

@@ -52,7 +52,7 @@ def check_once(config: ClientConfig, name: str, root: Path) -> None:
 
 
 def check_config(config: ClientConfig, name: str, root: Path) -> None:
-    """Raise a `ConfigError` with file, module and key, if the module cannot be synced."""
+    """Raise a `ConfigError` with file, module and key, if a sync would refuse the module."""
     module = config.module(name)
     place = f"{config_path(root)}: [modules.{name}]"
     for url in module.urls:
@@ -190,7 +190,7 @@ def check_dest(text: str, root: Path) -> None:
     if not text.strip():
         raise ConfigError("the path is empty", hint="check that the variables of the shell are set")
     if "\0" in text:
-        raise ConfigError("the path contains a NUL", hint="name a directory")
+        raise ConfigError("the path contains a NUL byte", hint="name a directory")
     real, own = Path(os.path.realpath(text)), Path(os.path.realpath(root))
     if real == Path("/"):
         raise ConfigError("the path is the root directory", hint="name a separate directory")
@@ -322,14 +322,14 @@ def _check_list_source(place: str, module: Module) -> None:
         if module.list_url and not is_http(module.list_url):
             raise ConfigError(f"{masked(module.list_url)} is not the URL of a file on a web server")
         if module.list_url and module.list_command:
-            raise ConfigError("list_command lists it, too", hint="leave out one of the two")
+            raise ConfigError("list_command is set, too", hint="leave out one of the two")
         if module.list_command:
             _check_program(module.list_command)
         if module.probe:
-            raise ConfigError("probe is for rsync daemons", hint="leave out one of the two")
+            raise ConfigError("probe is for rsync daemons alone", hint="leave out probe")
     if len(module.urls) > 1:
         raise ConfigError(
-            f"{place}: url: one is listed, and these are {len(module.urls)}",
+            f"{place}: url: only one URL can be listed, not {len(module.urls)}",
             hint="write the others into content_urls",
         )
 
@@ -360,7 +360,7 @@ def _check_hooks(place: str, hooks: Hooks) -> None:
 def _check_program(command: tuple[str, ...]) -> None:
     """Raise `ConfigError` unless the first word is an executable's absolute path."""
     if any("\0" in word for word in command):
-        raise ConfigError("a word contains a NUL", hint="write the words without it")
+        raise ConfigError("an argument contains a NUL byte", hint="write it without that byte")
     program = command[0]
     if not os.path.isabs(program):
         raise ConfigError(

@@ -16,7 +16,7 @@ _UNKNOWN = re.compile(r"cert-authority|valid-(?:after|before)", re.IGNORECASE)
 
 
 def configured_keys(module: Module) -> tuple[str, ...]:
-    """Return the keys, each in canonical spelling; `ConfigError` for a malformed one."""
+    """Return the keys, each in canonical spelling; raises `ConfigError` for a malformed one."""
     lines = [(f"keys: {line!r}", line) for line in module.keys]
     if module.signers:
         lines += _read(Path(module.signers))
@@ -24,7 +24,7 @@ def configured_keys(module: Module) -> tuple[str, ...]:
 
 
 def _parsed(place: str, line: str) -> str:
-    """Parse a line with a public key; `ConfigError` if it is malformed."""
+    """Parse a line with a public key; raises `ConfigError` if it is malformed."""
     try:
         return parse_public_key(line)
     except FormatError as error:
@@ -34,7 +34,10 @@ def _parsed(place: str, line: str) -> str:
 
 
 def _read(path: Path) -> list[tuple[str, str]]:
-    """Return the Ed25519 keys for git in a file; `ConfigError` for an unknown option."""
+    """Return place and text of each Ed25519 key for git in a file.
+
+    Raises `ConfigError` if the file cannot be read, has no such key, or an unknown option.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES).decode("utf-8", "replace")
@@ -69,7 +72,10 @@ class AttestError(HuaiError):
 
 
 def read_key(path: Path) -> PrivateKey:
-    """Read the private key in a file; `AttestError` if other users may read it."""
+    """Read the private key in a file.
+
+    Raises `AttestError` if it is missing or malformed, or other users may read it.
+    """
     try:
         key_file = KeyFile.read(path)
     except OSError as error:
@@ -77,7 +83,10 @@ def read_key(path: Path) -> PrivateKey:
             f"{path}: {error.strerror}", hint="ssh-keygen -t ed25519 -N '' -f FILE makes a key"
         ) from error
     if key_file.is_open_to_others:
-        raise AttestError(f"{path}: others may read this private key", hint=f"chmod 600 {path}")
+        raise AttestError(
+            f"{path}: others may read this private key",
+            hint=f"chmod 600 {path}, and replace the key if another user may have read it",
+        )
     reject_foreign(path)
     try:
         return PrivateKey(key_file.data)

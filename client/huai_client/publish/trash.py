@@ -52,7 +52,7 @@ class TrashBatch(NamedTuple):
 
 
 def parse_name(name: bytes) -> TrashBatch | None:
-    """Return the batch of a folder's name; None if the folder is not a batch."""
+    """Parse the name of a folder to a batch; None if the folder is not a batch."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -66,7 +66,10 @@ def parse_name(name: bytes) -> TrashBatch | None:
 
 
 class Trash:
-    """The trash of the tree at `dest`; `PathError` or `StorageError` if it cannot be used."""
+    """The trash of the tree at `dest`.
+
+    Raises `PathError` or `StorageError` if it cannot be used.
+    """
 
     def __init__(self, dest: Path) -> None:
         self._dest = dest
@@ -77,7 +80,10 @@ class Trash:
             return _batches(handle)
 
     def purge(self, span: str, now: int) -> int:
-        """Delete batches older than `span`; return the time of the oldest one left, or 0."""
+        """Delete batches older than `span`, such as "7d"; return the time of the oldest one left.
+
+        That time and `now` are seconds since the epoch; 0 if no batch is left.
+        """
         with self._opened() as handle:
             for batch in _batches(handle):
                 if not overdue(batch.since, span, now):
@@ -111,9 +117,10 @@ class Trash:
         return batch.name
 
     def free_space_and_retry(self, work: Callable[[], T], on_message: Callable[[str], None]) -> T:
-        """Do `work`; if the disk is full, delete the oldest batches and do it again.
+        """Call `work`; while it raises `NoSpaceError`, delete the oldest batches and call it again.
 
-        Deletes as few of them as are needed, and none if all together are not enough.
+        Deletes as few of them as make up what is missing, with a message for each.  Deletes none,
+        and raises, if all together are not enough.
         """
         while True:
             try:
@@ -125,10 +132,12 @@ class Trash:
             with self._opened() as handle:
                 for batch in oldest:
                     self._remove(handle, batch)
-                    on_message(f"the disk is full, so {os.fsdecode(batch.name)} is purged early")
+                    name = os.fsdecode(batch.name)
+                    message = f"the disk has too little room, so the trash {name} is deleted early"
+                    on_message(message)
 
     def _oldest_batches(self, error: NoSpaceError) -> list[TrashBatch]:
-        """Return the oldest batches, as many as are needed; empty if all are not enough."""
+        """Return as many of the oldest batches as free what is missing; empty if all do not."""
         size = inodes = 0
         with self._opened() as handle:
             batches = _batches(handle)
@@ -167,7 +176,10 @@ class Trash:
 
 
 def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
-    """Yield the files of a batch without another name: their space is freed with it."""
+    """Yield the status of each file of a batch that has no other name.
+
+    The space of such a file is freed with the batch.
+    """
     if handle is None:
         return
     for path, leaves in handles.directories(handle, batch.name):

@@ -40,7 +40,8 @@ class Sources:
         """`urls` in the order of preference; raises `UpstreamRefusedError` if there are none."""
         if not urls:
             raise UpstreamRefusedError(
-                "no content URL is known", hint="set one on the server, or in the configuration"
+                "no content URL is known",
+                hint="set content_urls in client.toml, or have the upstream name one",
             )
         self._memory = health
         order = dict.fromkeys(urls)
@@ -75,7 +76,7 @@ class Sources:
         return any(url.share for url in self._urls)
 
     def turn(self, size: int) -> list[ContentUrl]:
-        """Return the usable URLs; the one that got least of its share is first, and gets `size`."""
+        """Return the usable URLs, first the one that got least of its share; add `size` to that."""
         urls = self.usable()
         with self._lock:
             first = urls[0].priority if urls else 0
@@ -113,8 +114,9 @@ class Sources:
     def failed(self, url: ContentUrl, failure: TransferError) -> bool:
         """Try `url` after the others, or not at all; return True if there will be another attempt.
 
-        A full upstream is not a failure: the stream that waits there reports it.  A URL with wrong
-        content is not used again, as long as there is another.
+        The failure is recorded for other runs as well.  A full upstream is not a failure: the
+        stream that waits there reports it.  A URL with wrong content is not used again, as long as
+        there is another.
         """
         refused = isinstance(failure, UpstreamRefusedError)
         wrong = isinstance(failure, WrongContentError)

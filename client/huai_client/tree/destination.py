@@ -32,9 +32,10 @@ class MissingDestinationError(DestinationError):
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """Open DEST, which must not be a symlink; with `write` it has to be this user's.
+    """Return a handle of DEST, which the caller closes.
 
-    Raises `DestinationError`.
+    Raises `DestinationError` for a symlink, a directory that cannot be opened or, with `write`, one
+    that this process may not change.
     """
     if not dest.is_absolute():
         raise DestinationError(
@@ -145,13 +146,13 @@ def check_space(dest: Path, sizes: Iterable[int]) -> None:
     room = free.f_bavail * free.f_frsize
     if needed > room:
         raise NoSpaceError(
-            f"{dest}: {needed:,} bytes are needed and {room:,} are free; nothing was touched",
+            f"{dest}: {needed:,} bytes are needed and {room:,} are free; the tree was not changed",
             bytes_short=needed - room,
         )
     if free.f_files and count > free.f_favail:
         raise NoSpaceError(
             f"{dest}: {count:,} inodes are needed and {free.f_favail:,} are free; "
-            "nothing was touched",
+            "the tree was not changed",
             inodes_short=count - free.f_favail,
         )
 

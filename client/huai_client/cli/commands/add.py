@@ -88,8 +88,8 @@ def command(
     """Add module NAME of the upstream at URL, to be mirrored to DEST.
 
     URL is a huai server's base address, any git URL of a metadata repository, or rsync://HOST/MODULE
-    of an upstream that does not run huai. DEST may hold a tree that rsync made: it is adopted, and
-    only what really differs is fetched.
+    of an upstream that does not run huai. DEST must exist before the first sync. It may hold a tree
+    that rsync made, which is adopted: only what really differs is fetched.
     """
     module = Module(
         url=(url, *other_urls) if other_urls else url,
@@ -117,14 +117,20 @@ def command(
 
 
 def _tls(certificate: str, key: str, ca: str) -> Tls | None:
-    """Return the TLS table with absolute paths, or None without any; `ConfigError` if invalid."""
+    """Return the TLS table with absolute paths, or None without any.
+
+    Raises `ConfigError` if invalid.
+    """
     paths = {"certificate": certificate, "key": key, "ca": ca}
     absolute = {name: os.path.abspath(path) for name, path in paths.items() if path}
     return convert_tls("--tls", absolute) if absolute else None
 
 
 def _missing(dest: str) -> str:
-    """Return a warning if DEST does not exist, else an empty text; `DestinationError`."""
+    """Return a warning if DEST does not exist, else an empty text.
+
+    Raises `DestinationError` if it is not a directory, or cannot be reached.
+    """
     try:
         check_type(Path(dest))
     except MissingDestinationError as error:
@@ -133,7 +139,7 @@ def _missing(dest: str) -> str:
 
 
 def _check(root: Path, name: str, module: Module) -> None:
-    """Refuse settings that a sync would refuse, before anything is written."""
+    """Raise the error of a sync that would refuse the settings, before anything is written."""
     from huai_client.inspect.config_check import check_config
 
     config = load(root)

@@ -129,7 +129,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         return job
 
     def _restart(self, file: File) -> None:
-        """Request all of the file: its partial was not its beginning."""
+        """Request the whole file again, as the continued partial was not its beginning."""
         self._beginnings.pop(file.path, None)
         self._retries.append(file)
 
@@ -158,7 +158,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
 
     def _add_received(self, file: File, modified: int | None) -> None:
-        """Queue a file for verification, and verify all if they are enough."""
+        """Queue a received file for verification; verify all queued files once enough wait."""
         self._failed_in_row = 0
         self._waiting.append((file, modified))
         self._waiting_size += file.size
@@ -168,7 +168,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self.verify()
 
     def verify(self) -> None:
-        """Verify the received files; raises `WrongContentError` for wrong content."""
+        """Verify the received files.
+
+        Raises `WrongContentError` for wrong content, if another URL may have the rest.
+        """
         shared, waiting = self._shared, dict(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
@@ -187,7 +190,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._shared.tally.arrived(files, stream=self._stream)
 
     def _judge_other(self, file: File, modified: int | None) -> None:
-        """Judge a complete file that does not match the metadata."""
+        """Accept, request again or reject a complete file that does not match the metadata."""
         if file.path in self._shared.options.volatile:
             self._judge_newer(file, modified)
         elif file.path in self._beginnings and self._may_try(file):
@@ -211,17 +214,17 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self._count_arrived([file])
 
     def _refuse(self, file: File, *, drop: bool = True) -> None:
-        """Reject a file, which is not of use even as a partial."""
+        """Record that a file does not match; with `drop`, delete what arrived of it."""
         self.verdicts[file.path] = Arrival.MISMATCH
         if drop:
             self._folders.drop(file.path)
 
     def _leave_url(self, file: File) -> None:
-        """Raise `WrongContentError`, so that this URL is left, if another one can send the rest."""
+        """Raise `WrongContentError`, which ends the use of this URL, if there is another one."""
         if any(other != self._url for other in self._shared.sources.usable()):
             raise WrongContentError(
                 f"{self._url}: {show(file.path)} has the right size and other content",
-                hint="tell its administrator: the URL is not used for the rest of this run",
+                hint="tell the server's administrator: this run uses the URL no longer",
             )
 
 

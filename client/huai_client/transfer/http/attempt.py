@@ -28,7 +28,7 @@ from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Pace, note_speed
 from huai_client.transfer.urls import ContentUrl
 
-_UNANSWERED = "check its server, which accepts connections and sends nothing"
+_UNANSWERED = "check the server of that URL: it accepts connections and sends nothing"
 
 
 def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
@@ -97,7 +97,7 @@ def run_requests(
 def _watch(
     shared: Shared, arrivals: CountedWork, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
-    """Return a function for each tick, which reports progress and raises for a slow server."""
+    """Return the function to call at each tick, with the number of bytes received."""
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)
     timeout = shared.options.timeout
@@ -105,7 +105,7 @@ def _watch(
     counted = 0
 
     def watch(received: int) -> None:
-        """Report progress; a `TransferError` if the server is silent or too slow."""
+        """Report progress; raise a `TransferError` if the server is silent or too slow."""
         nonlocal counted
         shared.processes.check_time()
         if arrivals.files > counted:

@@ -79,7 +79,10 @@ def request_batch(
 def _transfer(
     shared: Shared, files: Sequence[File], url: ContentUrl, stream: int
 ) -> tuple[TransferError | None, bytes]:
-    """Stage `files`; return the error, and the engine's verdicts on the first ones."""
+    """Stage `files` from bundles; return the error, and the engine's verdicts on the first ones.
+
+    Records if `url` offers bundles.
+    """
     hosts, staging, processes = shared.options.hosts, shared.staging, shared.processes
     run = staging.incoming.begin(())
     failure: TransferError | None = None
@@ -117,7 +120,7 @@ def _wrong_content(shared: Shared, url: ContentUrl) -> WrongContentError | None:
         return None
     return WrongContentError(
         f"{url}: a file has the right size and other content",
-        hint="tell its administrator: the URL is not used for the rest of this run",
+        hint="tell the server's administrator: this run uses the URL no longer",
     )
 
 
@@ -152,7 +155,7 @@ class _Bundles(Sink):
         """The number of files with a verdict."""
         self.size = 0
         self.offers_no_bundles = False
-        """True if the server sends no bundles."""
+        """True if the last response brought no file."""
         self._requested = requested
         self._writer = writer
         self._reached: int | None = None
@@ -167,7 +170,7 @@ class _Bundles(Sink):
         return _BundleJob(self)
 
     def end_job(self, _: Job, verdict: Verdict) -> None:
-        """Record the end of a response."""
+        """Record the end of a response; without new files, or with an error, no request follows."""
         self.offers_no_bundles = self.files == self._reached
         is_complete = self.files == len(self._requested)
         self._is_over = self.offers_no_bundles or is_complete or verdict.meaning is not Meaning.TAKE

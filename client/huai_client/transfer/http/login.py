@@ -42,14 +42,18 @@ def headers_for(url: ContentUrl, file: Path | None) -> tuple[str, ...]:
 
 
 def read_headers(file: Path) -> tuple[str, ...]:
-    """Return the header lines of `file`, without comments (#); raises `TransferOptionsError`."""
+    """Return the header lines of `file`, without comments (#).
+
+    Raises `TransferOptionsError` for a file that cannot be read, that every user may read, or that
+    has a line that is not a permitted header.
+    """
     try:
         with file.open("rb") as opened:
             mode, text = os.fstat(opened.fileno()).st_mode, opened.read(_BYTES_MAX).decode()
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TransferOptionsError(
-            f"{file}: {reason}", hint="name a file with a line NAME: VALUE for each"
+            f"{file}: {reason}", hint="name a file with one line NAME: VALUE for each header"
         ) from error
     if mode & _OTHERS:
         raise TransferOptionsError(
@@ -60,7 +64,10 @@ def read_headers(file: Path) -> tuple[str, ...]:
 
 
 def _parse_field(line: str, file: Path) -> str:
-    """Parse a header line of the file; `TransferOptionsError` if it must not be set."""
+    """Parse a header line of the file to "NAME: VALUE".
+
+    Raises `TransferOptionsError` if that header must not be set.
+    """
     match = _FIELD.fullmatch(line)
     if match is None or match[1].lower() in _OURS:
         name = match[1] if match else "a line"

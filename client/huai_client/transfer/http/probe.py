@@ -69,7 +69,7 @@ class _ProbeWork:
         if verdict.meaning is Meaning.LOGIN:
             raise UpstreamRefusedError(message, hint=LOGIN_HINT)
         if verdict.meaning is Meaning.FAILING:
-            raise ConnectionBrokenError(message, hint="tell its administrator")
+            raise ConnectionBrokenError(message, hint="tell the server's administrator")
 
 
 _BYTES = 256 << 10
@@ -97,7 +97,7 @@ def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> 
 
 
 def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
-    """Request 256 KiB of `file` at most, for 5 seconds; mere silence is no `failure`."""
+    """Request at most 256 KiB of `file`, for at most 5 seconds; a timeout is not a `failure`."""
     until = Deadline.after(min(_SECONDS, options.deadline.left))
 
     def watch(_: int) -> None:

@@ -80,7 +80,7 @@ class Arriving(Piece):
                 _write(self._new_file.handle, position, data)
 
     def complete(self) -> None:
-        """Prove the range; raises `WrongBlockError`."""
+        """Prove the range; raises `WrongBlockError` if a block of it is wrong."""
         new_file, aside = self._new_file, self._aside
         handle = new_file.handle if aside < 0 else aside
         wrong = new_file.blocks.wrong_ranges(handle, [self.span], _THREADS)
@@ -93,7 +93,7 @@ class Arriving(Piece):
         if counts and wrong:
             raise WrongBlockError(
                 f"{self._url}: {show(new_file.file.path)}: wrong content",
-                hint="tell its administrator: the URL is not used for the rest of this run",
+                hint="tell the server's administrator: this run uses the URL no longer",
             )
 
 
@@ -233,7 +233,7 @@ class RangeSource:
             raise UpstreamSilentError(f"{self.url}: sends too slowly", hint="sync again")
 
     def _give_up(self, ranges: SharedRanges, failure: TransferError) -> None:
-        """Stop for now; raises `failure` if a later attempt may succeed."""
+        """Close the connections, and return the ranges; raise `failure` if a retry may succeed."""
         self.close()
         ranges.return_ranges(self._number)
         if isinstance(failure, UpstreamFullError):
@@ -253,7 +253,7 @@ class RangeSource:
         return self._connections
 
     def _pause(self, ranges: SharedRanges, seconds: float) -> None:
-        """Sleep, unless the transfer ends before."""
+        """Sleep for a number of seconds; raises `_LeaveError` if the transfer ends before."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self._terms.processes.check_time()

@@ -57,7 +57,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
         ('"/nonexistent/purge"', "/nonexistent/purge is not a program"),
         ('"/etc/passwd"', "/etc/passwd is not a program"),
         ('"/etc"', "/etc is not a program"),
-        ('["/bin/echo", "a\\u0000b"]', "a word contains a NUL"),
+        ('["/bin/echo", "a\\u0000b"]', "an argument contains a NUL byte"),
     ],
 )
 def test_programs_that_cannot_be_run_are_found_before(
