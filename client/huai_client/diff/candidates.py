@@ -43,7 +43,7 @@ def diff_whole(
     safe_links: bool = False,
     tick: Callable[[], None] = lambda: None,
 ) -> TreeDiff:
-    """Compare the whole tree, for example one that another program made.
+    """Compare the whole tree with `target`, for example one that another program made.
 
     `tick` is called now and then, and may raise to end the comparison.  With `safe_links` all
     unsafe symlinks of `target` are candidates, even those that exist.
@@ -114,7 +114,11 @@ def diff_changes(
 def diff_damage(
     view: View, damage: Iterable[Difference], target: Selection, *, delete_extraneous: bool
 ) -> TreeDiff:
-    """Compare the paths that `verify` reported; files with damaged content become candidates."""
+    """Compare the paths that `verify` reported with `target`.
+
+    Files with damaged content count as different.  A path that `target` does not have is only
+    reported as extraneous, unless `delete_extraneous` is set.
+    """
     differences = list(damage)
     paths = {difference.path for difference in differences}
     # Size and time are right; a different digest tells the planner that the content is wrong.
@@ -226,9 +230,10 @@ def _compare(
     past: Mapping[RelPath, Sequence[Entry]] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Add a candidate for each path of `expected` to `table`; `past`: entries of past snapshots.
+    """Add a candidate, with its local entry, for each path of `expected` to `table`.
 
-    `tick` is called now and then while files are read, and may raise.
+    `past` has entries of past snapshots.  `tick` is called now and then while files are read, and
+    may raise to end the comparison.
     """
     before = past or {}
     table.add([(path, entry, before.get(path, ())) for path, entry in expected.items()])
@@ -236,7 +241,10 @@ def _compare(
 
 
 def _survey(view: View, table: CandidateTable, tick: Callable[[], None] = lambda: None) -> None:
-    """Read the local entries of new candidates, and needed digests; `UnreadableTreeError`."""
+    """Read the local entries of new candidates, and the digests that are needed.
+
+    Raises `UnreadableTreeError` if a path cannot be read.
+    """
     try:
         view.survey(table.engine)
     except PathError as error:

@@ -173,7 +173,10 @@ class TreeComparison:
                     yield _rest(record, path)
 
     def extraneous(self, is_expected: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
-        """Return unreported extraneous leaves, less the expected ones; mark them as reported."""
+        """Return the extraneous leaves not yet reported, except those that `is_expected` accepts.
+
+        Those that are returned count as reported.
+        """
         leaves = [path for path in map(RelPath, self._engine.waiting()) if not is_expected(path)]
         self._engine.forget({*leaves})
         return (Extraneous(path, directory=False) for path in leaves)

@@ -20,7 +20,7 @@ _LOOKED_AT = 256
 
 
 def tree_exists(dest: str, state: State) -> bool:
-    """Return True if `dest` is the absolute path of a directory with one of the names in `state`.
+    """Return True if `dest` is an absolute path of a directory that has a name of `state.marks`.
 
     Makes a few calls of lstat(2), usually one.
     """
@@ -32,7 +32,7 @@ def tree_exists(dest: str, state: State) -> bool:
 
 
 def marks_of(selection: "Selection") -> tuple[str, ...]:
-    """Return some names of the top level of an applied tree."""
+    """Return at most 8 names in the top directory of an applied tree, for `tree_exists`."""
     from huai_schema.paths import ROOT, RelPath
 
     def names() -> Iterable[bytes]:

@@ -160,6 +160,8 @@ class ChangedPaths:
 
 
 class _Touched:
+    """The paths of moves, sorted, and the number of moves from each source."""
+
     def __init__(self, possible: list[Move]) -> None:
         self.paths = sorted({path for move in possible for path in move})
         self.sources = Counter(move.old for move in possible)

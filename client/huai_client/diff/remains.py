@@ -25,7 +25,7 @@ _PATHS_MOST = 10_000
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
-    """Raise `DestinationError` if nothing is left of the tree, so that its disk is not mounted."""
+    """Raise `DestinationError` if the tree has nothing of `past`: its disk may not be mounted."""
     samples = [list(_samples(selection)) for selection in past]
     # A filter may exclude everything: then an empty destination is right.
     if all(samples) and all(view.stat(path) is None for paths in samples for path in paths):
@@ -59,10 +59,10 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
 def holds_nothing_else(
     view: View, failed: Collection[RelPath], applied: Selection, target: Selection
 ) -> bool:
-    """Return True if all of `failed`, the only paths unlike `target`, are as in it or `applied`.
+    """Return True if each path of `failed` is as in `applied` or as in `target`.
 
-    Then earlier attempts need not be compared again.  False also for directories, and for a large
-    number of paths, which are not checked.
+    No other path differs from `target`; so earlier attempts need not be compared again.  False also
+    for directories, unreadable paths, and more than 10,000 paths, which are not checked.
     """
     if len(failed) > _PATHS_MOST:
         return False
@@ -76,7 +76,7 @@ def holds_nothing_else(
 
 
 def _is_one_of(view: View, path: RelPath, entries: list[Entry | None]) -> bool:
-    """Return True if the path is as one of `entries`; False if a directory is concerned."""
+    """Return True if the path is as in one of `entries` (None: missing); False for a directory."""
     if any(isinstance(entry, Directory) for entry in entries):
         return False
     local = stat_entry(view, path)

@@ -128,7 +128,7 @@ class Matching:
                 yield files[0].path, reuse._replace(sure=files[0].digest is None)
 
     def _reuse(self, local: _LocalFile) -> Reuse:
-        """Return a local file as a source; the first user of one that goes claims its inode."""
+        """Return a local file as a source; the first use of a file that goes claims its inode."""
         inode = local.source.candidate.inode
         most_links = self._names[inode] if local.goes and inode not in self._claimed else 0
         self._claimed.add(inode)
@@ -138,7 +138,7 @@ class Matching:
 
 
 def twins(fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
-    """Yield files to fetch that have the content of another one, which is their source."""
+    """Yield each file to fetch whose content an earlier one has, with that one as its source."""
     for row, first in _native.find_twins(fetches):
         source = fetches[first]
         yield fetches[row].path, Reuse(source.path, source.mtime, twin=True)
@@ -200,8 +200,9 @@ class ReuseSources:
     ) -> dict[RelPath, Reuse]:
         """Return the sources, by the path of the file to fetch.
 
-        Without `sure` only sources with a digest count.  Raises `UnknownModuleError` if
-        `reuse_from` names a module that is not configured.
+        Without `sure` only files with a digest get a source, which is read to prove it.  Errors in
+        another module's tree are ignored.  Raises `UnknownModuleError` if `reuse_from` names a
+        module that is not configured.
         """
         fetches = planned.fetches
         if not fetches:
@@ -240,6 +241,8 @@ class ReuseSources:
 
 
 class _Search:
+    """A search in whole trees, for the files that have no source yet."""
+
     def __init__(
         self, fetches: Sequence[File], sources: dict[RelPath, Reuse], most_links: int
     ) -> None:

@@ -43,7 +43,7 @@ class Selection:
                 yield from (entry for entry in entries if isinstance(entry, Symlink))
 
     def linked(self, below: RelPath = ROOT) -> Iterator[Entry]:
-        """Yield entries as `entries_below` does, of directories that may hold hardlinks."""
+        """Yield all entries of each directory at or below `below` that may hold hardlinks."""
         for listing in self.listings(below):
             if b"\th" in listing.leaves:
                 yield from self._entries_of(listing)
@@ -150,8 +150,12 @@ def diff_selections(past: Selection, target: Selection) -> Iterator[Difference]:
 
 
 def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
-    """Yield first the differences of the snapshots, then those of the filters alone."""
-    hidden = past.rules.modes.may_differ_from(target.rules.modes)
+    """Yield the differences of the snapshots, then those that only the rules make.
+
+    A moved directory comes entry by entry.  If the former policy left modes to this machine, each
+    entry of `target` is yielded, even if both sides are equal: the tree may differ there.
+    """
+    modes_unknown = past.rules.modes.may_differ_from(target.rules.modes)
     reported: set[bytes] = set()
     split_moves = _SplitMoves()
     for difference in diff(past.snapshot, target.snapshot):
@@ -167,7 +171,7 @@ def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
         for entry in decode_listing(listing):
             if entry.path not in reported:
                 change = Change(entry.path, past.filter_entry(entry), target.filter_entry(entry))
-                if change.old != change.new or (hidden and change.new):
+                if change.old != change.new or (modes_unknown and change.new):
                     yield change
 
 

@@ -26,7 +26,7 @@ def points_outside(path: RelPath, target: bytes) -> bool:
 
 
 def without_unsafe(diff: TreeDiff) -> tuple[TreeDiff, RelPath | None]:
-    """Return the comparison without unsafe symlinks, and the path of one of them.
+    """Return the comparison without unsafe symlinks, and the path of one, or None without any.
 
     An existing unsafe symlink is removed; anything else at such a path stays.
     """
@@ -50,7 +50,7 @@ def _without_unsafe(candidate: Candidate) -> Candidate | None:
 def is_unsafe(entry: Entry | None) -> bool:
     """Return True if `entry` is a symlink that rsync's `--safe-links` leaves out.
 
-    By its rule a target with `..` behind a name or at the end is unsafe too, wherever it leads
+    By rsync's rule a target with `..` behind a name or at the end is unsafe too, wherever it leads
     (rsync's util1.c, `unsafe_symlink`).
     """
     if not isinstance(entry, Symlink):

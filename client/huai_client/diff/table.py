@@ -75,7 +75,10 @@ class CandidateTable(Sequence[Candidate]):
         return [Move(RelPath(before), RelPath(after)) for before, after in moves]
 
     def expected_at(self, path: RelPath) -> tuple[bool, Entry | None]:
-        """Return True if `path` is a candidate, and its expected entry; after `engine.merge()`."""
+        """Return True and the expected entry if `path` is a candidate, else False and None.
+
+        Call it after `engine.merge()`.
+        """
         return self.engine.wanted(path)
 
     def __len__(self) -> int:

@@ -101,7 +101,8 @@ class PlanBuilder:
         """Return a plan that brings the tree from the commits in `state` to `commit`.
 
         `rules` replace the configured filter and modes.
-        Raises if DEST seems unmounted, or a limit on deletions is exceeded.
+        Raises `DestinationError` if DEST seems unmounted, `TooManyDeletionsError` if a limit on
+        deletions is exceeded.
         """
         applied, attempted = self._past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
@@ -217,9 +218,10 @@ class PlanBuilder:
         return diff
 
     def _check_limits(self, plan: Plan, diff: TreeDiff, goal: _Goal) -> str:
-        """Raise `TooManyDeletionsError`; for a filter that is only tried, return its message.
+        """Raise `TooManyDeletionsError` if `plan` exceeds a limit on deletions.
 
-        Returns an empty text if the limits hold.
+        For a filter that is only tried (`--filter`), returns the error's message instead.  Returns
+        an empty text if the limits hold.
         """
         entries = goal.entries_before
         if entries is None:
@@ -266,7 +268,7 @@ class PlanBuilder:
         return self._compares_whole_tree(self._past_selections(state)[0], state)
 
     def _compares_whole_tree(self, applied: Selection | None, state: State) -> bool:
-        """Return True if asked to, before the first sync, or if settings changed."""
+        """Return True if an option demands it, nothing was applied yet, or settings changed."""
         if self._options.adopt or self._options.compare or applied is None:
             return True
         return bool(changed_keys(self._module, *state.settings))
@@ -333,7 +335,7 @@ def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
 
 
 def _own_rules(module: Module) -> list[Rule]:
-    """Return the publish rules of client.toml; `ConfigError` if a profile does not exist."""
+    """Return the publish rules of client.toml; raises `ConfigError` for an unknown profile."""
     own = own_rules(module.publish)
     for rule in own:
         if isinstance(rule, ProfileRule) and rule.profile not in profiles():

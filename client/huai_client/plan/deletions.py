@@ -68,7 +68,7 @@ class DeletionLimits:
             self._check_directories(removals, former)
 
     def missing(self, *trees: Selection) -> list[RelPath]:
-        """Return the directories with a limit that none of `trees` has, for any filter."""
+        """Return the directories with a limit that no snapshot of `trees` has, filters aside."""
         return [
             path
             for path in parse_limits(self._directories)
@@ -101,7 +101,10 @@ def allowed_deletions(limit: str, entries: int) -> int:
 
 
 def parse_limit(limit: str) -> tuple[int, bool]:
-    """Return a limit as a number, and True if it is a percentage; raises `DeleteLimitError`."""
+    """Parse a limit to a number, and True if it is a percentage.
+
+    Raises `DeleteLimitError` for a malformed one.
+    """
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
@@ -136,14 +139,20 @@ def check_directories(
 
 
 def parse_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
-    """Return the limits by path, without that of "/*"; `DeleteLimitError` for a malformed one."""
+    """Parse the keys of `limits` to paths, and leave out "/*".
+
+    Raises `DeleteLimitError` for a malformed key or limit, that of "/*" included.
+    """
     for limit in limits.values():
         parse_limit(str(limit))
     return {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}
 
 
 def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
-    """Parse the limits of one run, each DIRECTORY=LIMIT; raises `DeleteLimitError`."""
+    """Parse the limits of one run, each DIRECTORY=LIMIT, to limits by directory.
+
+    Raises `DeleteLimitError` for a malformed one.
+    """
     exceptions: dict[str, str | int] = {}
     for text in texts:
         directory, equals, limit = text.rpartition("=")
@@ -160,7 +169,7 @@ def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
 def _counts(
     removals: Iterable[Remove], limits: Mapping[RelPath, str], every_top: bool
 ) -> Counter[RelPath]:
-    """Count the removals in each limited directory, or in each one at the top."""
+    """Count the removals in each directory of `limits`; with `every_top` in each top one too."""
     counts: Counter[RelPath] = Counter()
     for item in removals:
         above = [path for path in ancestors(item.path) if path != ROOT]
@@ -173,7 +182,11 @@ def _counts(
 
 
 def _exceeded(count: int, limit: str, entries: Iterable[object]) -> str | None:
-    """Return words about `count` deletions in a directory, or None if `limit` allows them."""
+    """Return None if `limit` allows `count` deletions in a directory, else words for the error.
+
+    The words are "entries", or "of N entries" for a share: at most as many `entries` are read as
+    decide.
+    """
     number, is_share = parse_limit(limit)
     if not is_share:
         return None if count <= number else "entries"
@@ -185,7 +198,10 @@ def _exceeded(count: int, limit: str, entries: Iterable[object]) -> str | None:
 
 
 def _directory(text: str) -> RelPath:
-    """Parse a key of `max_delete_in`; `DeleteLimitError` if it is not a directory below the top."""
+    """Parse a key of `max_delete_in` to a path.
+
+    Raises `DeleteLimitError` if it is not a directory below the top.
+    """
     try:
         path = rel_path(text.strip("/").encode("utf-8", "surrogateescape"))
     except FormatError as error:

@@ -142,7 +142,10 @@ class PublishOrder(Territory):
         return begin, len(self._rules)
 
     def stages_of(self, items: Sequence[tuple[RelPath, bool]]) -> bytes:
-        """Return the stages of files and symlinks; each item has a path, and True for a symlink."""
+        """Return the stages of files and symlinks, as indices into `STAGES`, one byte each.
+
+        Each item has a path, and True for a symlink.
+        """
         return self._engine.stages(items)
 
     def stage_of(self, path: RelPath, *, symlink: bool = False) -> int:
@@ -167,7 +170,10 @@ class PublishOrder(Territory):
         return self._repository(inside[0]).top if inside else None
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """Return the directory whose paths an index or pointer may name; None for payload."""
+        """Return the directory whose paths the index or pointer at `path` may name.
+
+        None for payload.
+        """
         stage, rule, repository = self._engine.placement(path, symlink=symlink)
         if stage == PAYLOAD:
             return None

@@ -81,7 +81,7 @@ def read_reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes])
 
 
 def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: DelayPolicy) -> Delayed:
-    """Take deletions out of `plan` that have to wait, and add delayed ones that are due.
+    """Return `plan` without deletions that have to wait, and with delayed ones that are due.
 
     `pending` has paths as they are after the moves of `plan`.
     """
@@ -127,7 +127,7 @@ def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remo
 def partition_present(
     pending: Iterable[DelayedDeletion], tree: ReadableTree
 ) -> tuple[list[DelayedDeletion], list[DelayedDeletion]]:
-    """Separate delayed deletions whose path still has its kind from the others."""
+    """Return two lists: deletions whose path still exists with its kind, and the others."""
     present: list[DelayedDeletion] = []
     vanished: list[DelayedDeletion] = []
     for deletion in pending:

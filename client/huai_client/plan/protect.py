@@ -77,7 +77,7 @@ class Protection(Keeper):
     """The patterns of one module, as rules that exclude the protected paths."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse the patterns; `FilterError` for a malformed one."""
+        """Parse the patterns; raises `FilterError` for a malformed one."""
         lines = [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns]
         super().__init__(Rules.parse(lines, place="protect"))
 

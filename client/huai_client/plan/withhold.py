@@ -34,7 +34,10 @@ class Territory:
     """Groups the paths of a tree that belong together: here the whole tree is one repository."""
 
     def names_below(self, _path: RelPath, *, symlink: bool = False) -> RelPath | None:  # noqa: ARG002
-        """Return the directory whose paths an index or pointer may name; None for payload."""
+        """Return the directory whose paths the index or pointer at `_path` may name.
+
+        None for payload.
+        """
         return ROOT
 
     def repository_of(self, _path: RelPath) -> RelPath | None:
@@ -100,7 +103,7 @@ class Withholding:
             self._folders.add(parent(path))
 
     def refuse(self, top: RelPath, paths: Iterable[RelPath]) -> None:
-        """Record that `paths` wait, which may name any path below `top`, whatever the territory."""
+        """Record that `paths` wait; they may name any path below `top`, whatever the territory."""
         self._nameable.add(top)
         for path in paths:
             self.fail(path)
@@ -110,11 +113,14 @@ class Withholding:
         return bool(self._waits) and not self._waits.isdisjoint((path, *ancestors(path)))
 
     def makes(self, path: RelPath) -> bool:
-        """Return True if the directory `path` may be made; if not, it is held back."""
+        """Return True if the directory `path` may be made; else record that it is held back."""
         return not self.waits(path) or self._hold(path)
 
     def publishes(self, entry: Entry, stage: int) -> bool:
-        """Return True if `entry`, a file or symlink of `stage`, may be published; else it waits."""
+        """Return True if `entry`, a file or symlink of `stage`, may be published.
+
+        Else records that it is held back.
+        """
         if not self._waits:
             return True
         symlink = isinstance(entry, Symlink)
@@ -132,7 +138,7 @@ class Withholding:
         return not self.waits(entry.path)
 
     def moves(self, move: Move) -> bool:
-        """Return True if a directory may be moved; if not, both of its paths wait."""
+        """Return True if a directory may be moved; else record that both of its paths wait."""
         if not self._waits:
             return True
         free = not self.waits(move.new) and not self.waits(move.old)
@@ -144,7 +150,7 @@ class Withholding:
     def makes_way(self, site: RelPath, paths: Iterable[RelPath]) -> bool:
         """Return True if `paths`, at and below `site`, may be deleted for an entry of another type.
 
-        If not, `site` waits.
+        Else records that `site` waits.
         """
         if not self._waits:
             return True
@@ -154,7 +160,10 @@ class Withholding:
         return self._hold(site)
 
     def removes(self, item: Remove) -> bool:
-        """Return True if a deletion may be made; if not, it waits.  Call it deepest first."""
+        """Return True if a deletion may be made; else record that it waits.
+
+        Call it for the deepest paths first.
+        """
         if self.nothing:
             return True
         path = item.path

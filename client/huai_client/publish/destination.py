@@ -36,7 +36,10 @@ class Destination:
         """True if deleted and replaced files are kept for a while."""
 
     def boot(self) -> bytes:
-        """Return a name of this boot, by a secret file that is made if it is missing."""
+        """Return a name of this boot that other users cannot guess.
+
+        It is made with a secret, which is written to a file of the module if it is missing.
+        """
         secret_file = self._secret_file
         try:
             secret = secret_file.read_bytes()
@@ -48,12 +51,19 @@ class Destination:
         return boot_id(secret)
 
     def open(self, state: State) -> Tree:
-        """Open the tree to change; its deleted files go to the trash, under the applied serial."""
+        """Open the tree to change; with a trash, it keeps deleted and replaced files there.
+
+        They are in a batch named by the applied serial.  Raises `DestinationError` if DEST cannot
+        be used.
+        """
         keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
         return Tree(self._dest, owners=self._module.owners, keep=keep)
 
     def check_case(self, tree: Tree, state: State) -> State:
-        """Return `state` with the device of DEST; refuse a new device that folds case."""
+        """Return `state` with the device of DEST.
+
+        Raises `DestinationError` if the device is a new one that folds case.
+        """
         return replace(state, device=check_new_device(tree.handle, self._dest, state.device))
 
     def before_changes(self, state: State) -> State:
@@ -61,10 +71,11 @@ class Destination:
         return replace(state, trash=int(time.time())) if self.keeps and not state.trash else state
 
     def after_changes(self, tree: Tree, commit: Commit, state: State, modes: Modes) -> State:
-        """Purge the trash, then set the attributes of the top directory; an error if that fails.
+        """Purge the trash, then set the attributes of the top directory; return the state after it.
 
         This comes last: trash and staging area are in the top directory, and change its times.  So
-        that directory is synced to disk once more.
+        that directory is synced to disk once more.  Raises `PathError` or `StorageError` if that
+        fails.
         """
         if self.keeps or state.trash:
             since = self.trash.purge(self._module.trash, int(time.time()))

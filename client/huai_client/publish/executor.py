@@ -187,7 +187,7 @@ class _Run:
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
-        """Delete `items`, in the way of an entry at `site`, which waits if that is not possible."""
+        """Delete `items`, in the way of an entry at `site`; if that fails, `site` waits."""
         try:
             extraneous = self._find_extraneous(items)
         except PathError as error:
@@ -261,7 +261,7 @@ class _Run:
             self._subtrees = whole_directories(plan, self._staged, volatile)
 
     def publish(self, stage: Stage, number: int) -> None:
-        """Publish content, attributes, hardlinks and symlinks."""
+        """Publish one stage: content, attributes, hardlinks and symlinks."""
         tree, waiting = self._tree, self._withholding
 
         def may(entry: Entry) -> bool:
@@ -317,7 +317,7 @@ class _Run:
         return published
 
     def remove(self, removals: Sequence[Remove]) -> None:
-        """Delete; a directory with extraneous files stays and is reported."""
+        """Delete the `removals`; a directory with extraneous files stays, and is reported."""
         waiting, remove = self._withholding, self._tree.remove_entries
         for row in in_rows(removals, remove, waiting.removes, waiting):
             self._count(StepKind.REMOVE, row.done, _path)

@@ -175,6 +175,6 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
 
 
 def _is_settled(final: Directory) -> bool:
-    """Return True if its final attributes can be set before it is published."""
+    """Return True if a directory's final attributes can be set before it is published."""
     opens = final.mode & _OWNER_MAY_ALL == _OWNER_MAY_ALL
     return opens and not isinstance(final.mode, DefaultMode)

@@ -169,7 +169,7 @@ class Staging(AbstractContextManager["Staging"]):
         self._write_back.arrived(files, size)
 
     def recover(self, files: Sequence[File]) -> None:
-        """Take over what interrupted runs left of `files`.
+        """Take over what interrupted runs left of `files`: as ready files, or as partials.
 
         Raises `StagingBusyError` if one of their rsyncs still writes.
         """
@@ -185,7 +185,10 @@ class Staging(AbstractContextManager["Staging"]):
         self._open(self._boot)
 
     def remove(self) -> None:
-        """Drop everything, the area's own directories too, and close it; raises `StagingError`."""
+        """Delete everything, the area's own directories too, and close it.
+
+        Raises `StagingError` if that fails.
+        """
         self._write_back.close()
         self._folders.close()
         try:
@@ -200,7 +203,11 @@ class Staging(AbstractContextManager["Staging"]):
             self.root.parent.rmdir()
 
     def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
-        """Hold the area; rsync inherits the handle, so that an orphan holds it too."""
+        """Hold the lock of the area within the block, and yield its handle.
+
+        rsync inherits the handle, so that an orphan holds the lock too.  Raises `StagingBusyError`
+        if the lock is not free after `patience` seconds.
+        """
         return locked_file(self._root, b"lock", patience)
 
     def comparable(self, files: Sequence[File], least: int, few: int) -> Sequence[File]:

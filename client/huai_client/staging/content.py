@@ -56,11 +56,11 @@ def verify(
     finish: Finish | None = None,
     check: Callable[[], None] = no_check,
 ) -> Verdicts:
-    """Verify that each of `files` is below the directory `folder`, with its size, time and digest.
+    """Compare each of `files` with the file below the directory `folder`: size, time and digest.
 
-    `placed`: inodes by path that are not arrivals.  `cut`: the run that wrote there was
+    `placed`: inodes, by path, of files that were there before.  `cut`: the run that wrote there was
     interrupted.  `finish`: sets their attributes.  An exception of `check`, which is called now and
-    then, aborts it.
+    then, ends the comparison.
     """
     path = os.fsencode(handle_path(folder))
     run = dict(placed or {}), cut, finish
@@ -76,7 +76,7 @@ def verify(
 def by_arrival(
     files: Sequence[File], arrivals: Sequence[Arrival]
 ) -> tuple[Sequence[File], list[tuple[File, Arrival]]]:
-    """Separate the files that arrived from the others with their results."""
+    """Return the files that arrived, and the others with their results."""
     if arrivals.count(Arrival.ARRIVED) == len(files):
         return files, []
     positions = {True: array("L"), False: array("L")}

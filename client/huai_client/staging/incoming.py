@@ -238,7 +238,7 @@ class Incoming:
                         yield file, folder, status
 
     def _add_present(self, folder: int, name: bytes, file: File) -> None:
-        """Append the end of the present file to its partial, which hides that file from rsync."""
+        """Append the end of the file in the tree to its partial, as that hides it from rsync."""
         with suppress(OSError):  # no present file, or a full disk: the transfer only costs more
             if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
                 with (

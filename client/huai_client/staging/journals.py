@@ -106,7 +106,7 @@ class Journals:
         replace_file(path, _checksum(data) + data, path.with_suffix(_NEW), permissions=0o600)
 
     def read_all(self) -> Iterator[tuple[bytes, RelPath, Journal | None]]:
-        """Yield each journal with its name and path; no path and None if damaged or foreign."""
+        """Yield name, path and journal of each file; empty path and None if damaged or foreign."""
         for name in sorted(self.names()):
             journal = self._load(name)
             path = None if journal is None else _valid_path(journal.path)

@@ -37,7 +37,7 @@ class Partials:
         self._names = handles.own_files(self._handle)
 
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
-        """Take the regular file `name` in `handle` as a beginning of `path`.
+        """Move the regular file `name` in `handle` here, as the partial of `path`.
 
         An rsync that was interrupted early has copied less than its basis, whose end is worth
         keeping, so it is appended.
@@ -51,7 +51,7 @@ class Partials:
         self._names.add(target)
 
     def place(self, path: bytes, handle: int, name: bytes) -> os.stat_result | None:
-        """Move the partial of `path` to `name` in `handle`, if there is one."""
+        """Move the partial of `path` to `name` in `handle`; return its status, or None without."""
         source = hashed(path)
         if source not in self._names:
             return None
@@ -99,7 +99,7 @@ class Partials:
 
 
 def append_rest(handle: int, name: bytes, other: int, longer: bytes) -> None:
-    """Append to `name` in `handle` the part of `longer` in `other` beyond its length."""
+    """Append to the file `name` in `handle` what `longer` in `other` has beyond its length."""
     with (
         handles.opened_file(other, longer) as source,
         handles.opened_file(handle, name, os.O_WRONLY) as target,

@@ -116,7 +116,7 @@ class Patches:
     def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
         """Write the journal, change the file, link it as ready, and drop journal and patch.
 
-        `PathError` if the file changed since the patch was made.
+        Raises `PathError` if the file changed since the patch was made.
         """
         assert self._journals is not None  # noqa: S101 - else no patch is made
         file, name = patch.file, basename(patch.file.path)
@@ -155,9 +155,10 @@ class Patches:
 
 
 def finish_patches(journals: Journals) -> list[str]:
-    """Finish the changes of an interrupted run, and drop their journals; return those not finished.
+    """Finish the changes that an interrupted run began, and delete their journals.
 
-    Those do not match their journals (any more).  The next sync compares them.
+    Returns, for people, the paths of files that do not match their journals (any more); they are
+    left as they are, and the next sync compares them.  Raises `PatchError` if the disk fails.
     """
     refused: list[str] = []
     for name, path, journal in journals.read_all():
@@ -213,7 +214,7 @@ def _without_journal(root: int, journals: Journals | None) -> set[bytes]:
 
 
 def _change(target: int, content: int, ranges: list[tuple[int, int]]) -> None:
-    """Copy `ranges` from `content` into `target`, which gets another time before, durably."""
+    """Give `target` another time, then copy `ranges` of `content` into it, both durably."""
     # A power cut may keep content that is newer than its time.
     os.utime(target)
     os.fsync(target)

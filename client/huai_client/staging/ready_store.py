@@ -79,7 +79,7 @@ class ReadyStore:
         return True
 
     def enter(self, file: File, handle: int, name: bytes) -> None:
-        """Take `name` in `handle`, just verified, as the content of `file`."""
+        """Move the file `name` in `handle`, just verified, here, as the content of `file`."""
         key = os.fsencode(key_of(file))
         os.rename(name, key, src_dir_fd=handle, dst_dir_fd=self.handle)
         self._keys.add(key)
@@ -94,7 +94,10 @@ class ReadyStore:
         return bool(self._unverified_keys)
 
     def take_unverified(self, file: File) -> tuple[int, bytes] | None:
-        """Give up the unverified content of `file` as a basis: return its place, or None."""
+        """Forget the unverified content of `file`; return its place, for the caller to move it.
+
+        None without such content.
+        """
         key = os.fsencode(key_of(file))
         if key not in self._unverified_keys:
             return None

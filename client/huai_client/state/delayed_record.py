@@ -35,13 +35,19 @@ class DelayedHeader(NamedTuple):
 
 
 def head(path: Path) -> DelayedHeader:
-    """Read the first line only; a missing file has no delayed deletions."""
+    """Return the first line of the record; zeros if the file is missing.
+
+    Raises `StateError` if the line is malformed or cannot be read.
+    """
     data = read_file(path, _FIRST_BYTES)
     return DelayedHeader(0, 0) if data is None else _head(path, data)
 
 
 def load(path: Path) -> list[DelayedDeletion]:
-    """Read the delayed deletions, none if the file is missing; raises `StateError`."""
+    """Read the delayed deletions, none if the file is missing.
+
+    Raises `StateError` if it is damaged or cannot be read.
+    """
     data = read_file(path)
     if data is None:
         return []
@@ -69,7 +75,7 @@ def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
 
 
 def _head(path: Path, data: bytes) -> DelayedHeader:
-    """Parse the first line of the file; an error if it is malformed."""
+    """Parse the first line of the file; raises `StateError` if it is malformed."""
     match = _FIRST.match(data)
     if match is None:
         raise _damaged(path, "the first line is wrong")
@@ -77,7 +83,7 @@ def _head(path: Path, data: bytes) -> DelayedHeader:
 
 
 def _decode(line: bytes) -> DelayedDeletion:
-    """Parse a line of the file; `FormatError` if it is malformed."""
+    """Parse a line of the file to a deletion; raises `FormatError` if it is malformed."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise FormatError("a line is malformed")

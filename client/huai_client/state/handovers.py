@@ -43,7 +43,7 @@ def load(path: Path) -> Handovers | None:
 
 
 def add(path: Path, reason: str, now: int) -> bool:
-    """Record a call; return True if it is the first of a day."""
+    """Record a call; return True if none was reported within a day."""
     before = load(path) or Handovers(since=now, calls=0, reason="", told=0)
     first = not before.told <= now < before.told + _DAY
     record = Handovers(
@@ -59,6 +59,6 @@ def add(path: Path, reason: str, now: int) -> bool:
 
 
 def clear(path: Path) -> None:
-    """Forget the calls: huai has carried one out."""
+    """Delete the record: huai has carried a call out."""
     with suppress(OSError):
         path.unlink(missing_ok=True)

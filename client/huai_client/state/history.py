@@ -112,7 +112,10 @@ _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def append(path: Path, record: RunRecord) -> None:
-    """Add a run, in place of the line of its beginning or of an equal failure before it."""
+    """Write a run, in place of the line of its beginning or of an equal failure before it.
+
+    An `OSError` is ignored.
+    """
     record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
     with suppress(OSError):
         if path.exists() and path.stat().st_size > _SIZE_MOST:
@@ -174,7 +177,10 @@ def last(path: Path) -> RunRecord | None:
 
 
 def read(path: Path) -> list[RunRecord]:
-    """Return all runs, of the older file too, newest first; none without files; `StateError`."""
+    """Return all runs, of the older file too, newest first; none without files.
+
+    Raises `StateError` if a file cannot be read.
+    """
     records: list[RunRecord] = []
     for file in (_older(path), path):
         lines = (read_file(file) or b"").split(b"\n")[:-1]  # the last one is empty or torn

@@ -65,7 +65,10 @@ class HostLimit:
                 os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
-        """Wait in the queue, without a limit, for a slot's handle; `ConnectionLimitError`."""
+        """Wait in the queue, without a limit, for a slot; return its handle.
+
+        Raises `ConnectionLimitError` if the lock files cannot be made or opened.
+        """
 
         def until(lock: Callable[[], int | None]) -> int:
             """Call `lock` until it returns a handle; report a wait."""
@@ -123,7 +126,7 @@ class Hosts:
         self._refused: dict[str, frozenset[str]] = {}
         self._requests: dict[str, int] = {}
         self.bundles: dict[str, bool] = {}
-        """Content URLs that have sent bundles, or refused them, in this run."""
+        """By content URL: True if it has sent bundles in this run, False if it refused them."""
 
     def connection_limit(
         self, host: str, connections: int, streams: int, several: int = 1

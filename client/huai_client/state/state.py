@@ -69,7 +69,9 @@ class State:
     trash: _Number = 0
     """The time of the oldest batch of the trash, seconds since the epoch; 0 if it is empty."""
     attempted_filters: tuple[str, ...] = ()
-    """The settings of `attempted`, in the same order; unknown for the rest if it is shorter."""
+    """The settings of `attempted`, in the same order; unknown for the rest if it is shorter.
+
+    They are more than filters; the name is a key of the file."""
     identity: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
     """The identity of the upstream's module (FORMAT.md, "Descriptor"), or empty."""
     seen: _Number = 0  # prose: a key of the file
@@ -123,7 +125,10 @@ def applied_id(state: State, name: str) -> str:
 
 
 def read_file(path: Path, most: int = -1) -> bytes | None:
-    """Return the content of a file, or its first `most` bytes; None if missing; `StateError`."""
+    """Return the content of a file, or its first `most` bytes; None if it is missing.
+
+    Raises `StateError` if it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return file.read(most)
@@ -159,7 +164,10 @@ def save(path: Path, state: State) -> None:
 
 
 def replace_durably(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: a crash leaves the old or the new one; raises `StateError`."""
+    """Replace a file as a whole: a crash leaves the old or the new one.
+
+    Raises `StateError` if it cannot be written.
+    """
     try:
         replace_file(path, data, path.with_suffix(".new"))
     except OSError as error:
@@ -170,6 +178,7 @@ def replace_durably(path: Path, data: bytes) -> None:
 
 
 def _hint(error: OSError) -> str:
+    """Return the hint for a file of the state that cannot be made or locked."""
     if hint := DISK_HINTS.get(error.errno or 0):
         return hint
     if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
@@ -179,9 +188,11 @@ def _hint(error: OSError) -> str:
 
 @contextmanager
 def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -> Iterator[None]:
-    """Hold the lock of a module, whose folder is made if missing; `LockedError`, `StateError`.
+    """Hold the lock of a module within the block; make the module's folder if it is missing.
 
-    With `verifying` it is the separate lock of `verify`, with which the tree may still be changed.
+    Raises `LockedError` if the lock is not free after `wait` seconds, `StateError` if the folder
+    cannot be made.  With `verifying` it is the separate lock of `verify`, with which the tree may
+    still be changed.
     """
     lock = locked(places.verifying if verifying else places.lock, wait=wait)
     try:

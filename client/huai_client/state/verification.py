@@ -62,7 +62,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file; a missing or damaged one is created empty, `StateError` if that fails."""
+        """Open the file; replace a missing or damaged one by an empty one.
+
+        Raises `StateError` if that fails.
+        """
         self._path = path
         with self._failing():
             try:
@@ -77,7 +80,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         self._run = 0
 
     def _opened(self) -> sqlite3.Connection:
-        """Open the database, and create its tables in a new one; `_AnotherVersionError`."""
+        """Open the database, and create its tables in a new one.
+
+        Raises `_AnotherVersionError` if another version of the program wrote it.
+        """
         # Statements are transactions only between the explicit BEGIN and COMMIT.
         db = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
@@ -125,7 +131,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; `StateError` if it fails or a value has another type."""
+        """Return the rows of a query; raises `StateError` if it fails, or for a wrong type."""
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:

@@ -54,7 +54,8 @@ def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedErro
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
     """Request the open files of `batch` from `url`; return the error, or None on success.
 
-    Files that arrived leave the batch in both cases.  Raises `OutOfTimeError` at the deadline, and
+    Files that arrived leave the batch in both cases.  Options of rsync that the daemon refuses are
+    recorded, and left out from then on.  Raises `OutOfTimeError` at the deadline, and
     `LocalWriteError` or `OSError` if the local disk could not take the files.
     """
     if is_copied(url, shared.options.extra):
@@ -226,7 +227,7 @@ def _verify(
 
 
 def _accept_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
-    """Accept the arrived version of a volatile file, if fit to be published; True if it is."""
+    """Accept the arrived version of a volatile file if it may be published; return True if so."""
     if file.path not in shared.options.volatile:
         return False
     arrived = shared.staging.incoming.accept_newer(file, number, ended=run.ended)

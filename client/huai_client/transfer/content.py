@@ -77,7 +77,7 @@ class UpstreamContent:
     """Content from local files where possible, else from the upstream."""
 
     def __init__(self, mirror: Mirror, upstream: Upstream) -> None:
-        """Take the settings of a module; `ContentUrlError` for a malformed content URL."""
+        """Take the settings of a module; raises `ContentUrlError` for a malformed content URL."""
         module = mirror.config
         self._own_urls = own_urls(module.ranked_urls)
         self._offered: dict[str, list[ContentUrl]] = {}
@@ -97,9 +97,10 @@ class UpstreamContent:
         )
 
     def check(self, prepared: PreparedPlan, tree: Tree) -> None:
-        """Raise `ContentUrlError` without a content URL, `NoSpaceError` if the disk is too full.
+        """Raise an error if the content cannot be staged.
 
-        `UndigestedError` if keys are configured, and a file has no digest to prove it.
+        `ContentUrlError` if no content URL may be used, `NoSpaceError` if the disk is too full,
+        `UndigestedError` if keys are configured and a file has no digest to prove it.
         """
         files, reuses = prepared.plan.fetches, prepared.plan.reuses
         if self._proves:
@@ -149,9 +150,9 @@ class UpstreamContent:
             return StagedContent(outcome, local.reused().plus(reused))
 
     def _may_patch(self, plan: Plan) -> Callable[[RelPath], bool]:
-        """Return a test for files that may be changed in place: not sources of copies.
+        """Return a test for files that may be changed in place: those of `in_place`, if payload.
 
-        Nor indices and pointers: readers fetch them while they are written.
+        Except sources of copies.  Indices and pointers are fetched while they are written.
         """
         if not self._in_place:
             return lambda _: False
@@ -163,7 +164,10 @@ class UpstreamContent:
         return lambda path: path not in excluded and covers(path)
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
-        """Return the content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
+        """Return the content URLs of client.toml, else the upstream's, found once for each commit.
+
+        Raises `ContentUrlError` if none may be used.
+        """
         if self._own_urls:
             return self._own_urls
         if commit.id not in self._offered:
@@ -182,6 +186,7 @@ class UpstreamContent:
         return fastest(mirrors, self._upstream.hosts)
 
     def _attested_urls(self, commit: Commit) -> Sequence[str]:
+        """Return the URLs of attested mirrors, requested once for each commit."""
         if commit.id not in self._attested:
             from huai_client.metadata.attested_mirrors import attested_urls  # loads libcurl
 
@@ -296,10 +301,11 @@ def _large(files: Sequence[File], prepared: PreparedPlan) -> Sequence[File]:
 def _still_absent(
     candidates: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
 ) -> Sequence[File]:
-    """Return the `candidates` that have to be transferred; raises `NoSpaceError`.
+    """Return the `candidates` that have to be transferred.
 
-    Partials of files that are not in `files`, those of the whole plan, are dropped; if the disk is
-    too full, all partials are: they only save transfer.
+    Deletes the partials of files that are not in `files`, those of the whole plan.  If the disk is
+    too full, deletes all partials: they only save transfer.  Raises `NoSpaceError` if that is not
+    enough.
     """
     absent = staging.absent(candidates)
     if not absent:

@@ -95,8 +95,9 @@ def fetch(
     Files of `options.volatile` may have changed: see `Outcome.newer` and `Outcome.unchanged`.
 
     Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
-    `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
-    `StagingBusyError`.  Files that arrived before an error stay ready.
+    `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError` if rsync is
+    missing or too old, `StagingBusyError` if another process uses the staging area.  Files that
+    arrived before an error stay ready.
     """
     with disk_errors(staging):
         absent = staging.absent(files)

@@ -108,9 +108,10 @@ class Bandwidth:
 
     @contextmanager
     def share(self, rivals: int, pause: Callable[[float], None]) -> Iterator[int]:
-        """Yield KiB/s for a run, 0 for no limit, while `rivals` streams are about to begin one too.
+        """Wait for a share of the bandwidth, and hold it within the block; yield it in KiB/s.
 
-        `pause` sleeps for a number of seconds; it raises to end the waiting.
+        0 for no limit.  `rivals`: the streams that are about to begin a run as well.  `pause`
+        sleeps for a number of seconds; it raises to end the waiting.
         """
         if not self._limit:
             yield 0

@@ -175,7 +175,10 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         self._stage(files, stage)
 
     def _stage(self, files: list[File], stage: Callable[[list[File], _Area], _Ways]) -> None:
-        """Pass `files` to the engine in parts, and record what it staged; `StorageError`."""
+        """Pass `files` to the engine in parts, and record what it staged.
+
+        Raises `StorageError` if the disk is full or read-only.
+        """
         if not files or not self._may_continue():
             return
         with _storage_errors(files[0]):
@@ -205,7 +208,10 @@ class LocalContent(AbstractContextManager["LocalContent"]):
 
 @contextmanager
 def _storage_errors(file: File) -> Iterator[None]:
-    """End the block at an `OSError`; raise a `StorageError` at `file` if the disk is full."""
+    """End the block silently at an `OSError`.
+
+    Raises `StorageError`, with the path of `file`, if the disk is full or read-only.
+    """
     try:
         yield
     except OSError as error:

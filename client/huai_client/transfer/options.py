@@ -94,7 +94,7 @@ class TransferOptions:
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for HTTPS."""
     allowed_addresses: AllowedAddresses | None = None
-    """The addresses that URLs and redirects may lead to; None for any."""
+    """The addresses to which URLs and redirects may lead; None for any."""
     deadline: Deadline = NEVER
     """The time at which the transfer ends."""
     hosts: Hosts = field(default_factory=Hosts)

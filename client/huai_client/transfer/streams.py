@@ -180,7 +180,10 @@ class Streams:
             self._shared.queue.extendleft(reversed(parts))
 
     def _wait_for_turn(self, stream: int, error: UpstreamFullError) -> bool:
-        """Wait until `stream` may retry; False at the deadline, raises without patience."""
+        """Wait until `stream` may retry; return False at the deadline.
+
+        Raises `error` if the upstream has admitted no stream for too long.
+        """
         shared = self._shared
         pause = shared.busy.refused(stream, error.retry_after)
         if pause is None:

@@ -139,7 +139,7 @@ def _transport(text: str) -> Transport | None:
 
 
 def own_urls(ranked_urls: Iterable[RankedUrl]) -> list[ContentUrl]:
-    """Return the administrator's URLs, by priority; raises `ContentUrlError`."""
+    """Return the administrator's URLs, by priority; raises `ContentUrlError` for a wrong one."""
     urls = [
         _own(each.url)._replace(own=True, priority=each.priority, share=each.share)
         for each in ranked_urls
@@ -148,7 +148,7 @@ def own_urls(ranked_urls: Iterable[RankedUrl]) -> list[ContentUrl]:
 
 
 def _own(text: str) -> ContentUrl:
-    """Parse a configured content URL; `ContentUrlError` if it may contain a password."""
+    """Parse a configured content URL; raises `ContentUrlError` if it may contain a password."""
     # "http://me:1/2@host" and "http:/me:2@host" are URLs whose path has half of a password in it.
     if text.lower().startswith(("http:", "https:")) and masked(text) != text:
         reason = f"not a content URL, since it may contain a password: {masked(text)!r}"
@@ -157,10 +157,10 @@ def _own(text: str) -> ContentUrl:
 
 
 def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
-    """Return the upstream's permitted content URLs, rsync daemons first; `ContentUrlError`.
+    """Return the upstream's permitted content URLs, rsync daemons first.
 
-    A web server without HTTP/2 needs a round trip for each small file, and sends no differences of
-    a changed one.
+    Raises `ContentUrlError` if there are none.  A web server without HTTP/2 needs a round trip for
+    each small file, and sends no differences of a changed one.
     """
     permitted = [url for text in texts for url in _parse_permitted(text)]
     usable = sorted(permitted, key=lambda url: url.transport is not Transport.DAEMON)

@@ -51,8 +51,8 @@ def folds_case(folder: Path) -> bool:
 def check_new_device(handle: int, dest: Path, device: int) -> int:
     """Return the device of DEST; raise `DestinationError` if it is not `device` and folds case.
 
-    `handle` is that of DEST.  On a full disk the test is not possible, and `device` is returned: a
-    sync that only deletes has to work.
+    `handle` is that of DEST.  The test makes a folder in DEST, and removes it.  On a full disk that
+    is not possible, and `device` is returned: a sync that only deletes has to work.
     """
     try:
         with at(ROOT):

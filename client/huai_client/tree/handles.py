@@ -51,7 +51,10 @@ def closing(handle: int) -> Iterator[int]:
 
 @contextmanager
 def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
-    """Open the directory `path` below `handle` for the block; with `make` it need not exist."""
+    """Open the directory `path` below `handle` for the block; `make` creates what is missing.
+
+    Raises `OSError` for a symlink.
+    """
     current = os.dup(handle)
     try:
         for name in path.split(b"/") if path else ():
@@ -111,9 +114,9 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
 
 
 def own_files(handle: int) -> set[bytes]:
-    """Return the names of the files in a directory of huai; remove everything else.
+    """Return the names of the files in huai's own directory `handle`; delete everything else in it.
 
-    A tree may hold anything.  A file with other names would be changed under them too.
+    Files with several hardlinks are deleted too: a change would reach their other names.
     """
     files = {*list_names(handle)}
     for name in [*files]:
@@ -125,6 +128,7 @@ def own_files(handle: int) -> set[bytes]:
 
 
 def _instead(handle: int, other: int) -> int:
+    """Close `handle`, and return `other`."""
     os.close(handle)
     return other
 

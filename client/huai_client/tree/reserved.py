@@ -33,8 +33,8 @@ class NotOursError(HuaiError):
 def open_own(dest: int, dest_path: Path, path: RelPath) -> int:
     """Open the directory `path` in `dest`; makes missing components (0700).
 
-    `dest_path` is `dest` in messages.  Wrong permissions are not repaired: other users may have put
-    anything into such a directory (`NotOursError`).
+    `dest_path` is `dest` in messages.  Raises `NotOursError` if another user can write to one of
+    them: such permissions are not repaired, as others may have put anything there.
     """
     current, where = os.dup(dest), RelPath(b"")
     try:
@@ -49,7 +49,10 @@ def open_own(dest: int, dest_path: Path, path: RelPath) -> int:
 
 
 def _open(upper: int, name: bytes, path: Path) -> int:
-    """Open a directory, made if missing; `NotOursError` for a file or another's directory."""
+    """Open a directory, made if missing.
+
+    Raises `NotOursError` for a file, and for a directory that another user can write to.
+    """
     try:
         handle = make_directory(upper, name)
     except OSError as error:
@@ -68,7 +71,7 @@ def _open(upper: int, name: bytes, path: Path) -> int:
 
 
 def check_ours(status: os.stat_result, path: Path) -> None:
-    """Raise `NotOursError` if another user can write to `path`, by its `status`."""
+    """Raise `NotOursError` if another user can write to `path`, whose status is `status`."""
     if status.st_uid != os.geteuid():
         raise NotOursError(
             f"{path} belongs to another user",

@@ -170,7 +170,7 @@ class Tree(View):
         return self._carry_out("attributes", items)
 
     def remove_entries(self, items: Sequence[Removal]) -> RowResult:
-        """Remove entries; with `keep`, leaves go into the trash.  A full directory fails."""
+        """Remove entries; with `keep`, leaves go into the trash.  A directory must be empty."""
         return self._begin_keeping(items[0][0]) or self._carry_out("remove", items)
 
     def settle_directories(self, items: Sequence[Directory]) -> RowResult:

@@ -66,7 +66,10 @@ class View:
             os.close(self.handle)
 
     def open_up(self, path: RelPath) -> bool:
-        """Give a directory of this user u+rwx; False if that is not allowed, or not needed."""
+        """Give a directory of this user u+rwx until `close`; return True if its mode was changed.
+
+        Only `Tree` does: a view returns False.
+        """
         with at(path):
             try:
                 return self.opens_up and self._native.make_writable(path)
@@ -78,9 +81,10 @@ class View:
         self._native.refresh()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """Return the status of `path`; None if it does not exist, `PathError` if it cannot be read.
+        """Return the status of `path`; None if it does not exist.
 
-        A directory above it that is closed is opened up, if the view may.
+        Gives the directory above it u+rwx first, if that is needed and the view may (`open_up`).
+        Raises `PathError` if it cannot be read.
         """
         try:
             return self._stat(path)
@@ -90,7 +94,7 @@ class View:
             return self._stat_carefully(path)
 
     def _stat_carefully(self, path: RelPath) -> os.stat_result | None:
-        """Stat an entry, making its directory readable if needed; None if missing; `PathError`."""
+        """Stat an entry after making its directory readable if needed; None if it is missing."""
         with at(path):
             try:
                 return self._open_up_and_retry(lambda: self._stat(path), parent(path))
@@ -98,7 +102,7 @@ class View:
                 return None
 
     def _stat(self, path: RelPath) -> os.stat_result:
-        """Stat an entry without following symlinks; `OSError` if it is missing."""
+        """Stat an entry without following symlinks; raises `OSError` if it is missing."""
         # Called for every path of a walk, so it makes as few system calls as possible.
         folder, _, name = path.rpartition(b"/")
         if not name:
@@ -161,7 +165,10 @@ class View:
         area: tuple[int, int, int],
         may_continue: Callable[[int], bool],
     ) -> tuple[bytes, tuple[bytes, int] | None]:
-        """Copy files of this tree to the staging area; return the result of `stage_copies`."""
+        """Stage the first of `files` with content from the second, sources in this tree.
+
+        The arguments and the result are those of the engine's `Tree.stage_copies`.
+        """
         return self._native.stage_copies(files, until, area, may_continue)
 
     def _open_up_and_retry(self, operation: Callable[[], T], folder: RelPath) -> T:
@@ -206,7 +213,10 @@ class Unreadable(NamedTuple):
 
 
 def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
-    """Return the entry at `path`; None if it does not exist, `PathError` if it cannot be read."""
+    """Return the entry at `path`; None if it does not exist.
+
+    Raises `PathError` if it cannot be read.
+    """
     status = view.stat(path)
     if status is None:
         return None

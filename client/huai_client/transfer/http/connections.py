@@ -152,7 +152,7 @@ class Connections(AbstractContextManager["Connections"]):
         return requests if multiplexed else min(connections, requests)
 
     def _idle_request(self, tls: Tls, allowed: AllowedAddresses | None) -> ContentRequest:
-        """Take an idle request of these settings, or make one."""
+        """Return an idle request of these settings, which is idle no more, or make one."""
         for position, idle in reversed([*enumerate(self._idle)]):
             if (idle.tls, idle.allowed_addresses) == (tls, allowed):
                 return self._idle.pop(position)

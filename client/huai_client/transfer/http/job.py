@@ -111,7 +111,10 @@ class Folders(AbstractContextManager["Folders"]):
         self._open.clear()
 
     def of(self, path: RelPath) -> int:
-        """Return the directory that holds `path`, made if it is missing."""
+        """Return a handle of the directory that holds `path`, made if it is missing.
+
+        It is closed with the others, or once many others were used.
+        """
         folder_path = parent(path)
         handle = self._open.get(folder_path)
         if handle is None:

@@ -52,9 +52,9 @@ def fetch_ranges(
     `next_piece` is called whenever there is room for one more, and may return one again later, as
     long as any is in progress.  A piece receives its bytes in order, several pieces by turns; they
     are not proved, and none is passed on that was not requested.  `watch` is called every tick with
-    the number of bytes received.  An exception of the two or of a piece ends the run; a
-    `TransferError` is returned.  `NoRangesError`: the server sends whole files only,
-    `WrongContentError`: it has another file by this name, or none.
+    the number of bytes received.  An exception of the two functions or of a piece ends the run; a
+    `TransferError` is returned.  It is `NoRangesError` if the server sends whole files only, and
+    `WrongContentError` if it has another file by this name, or none.
     """
     try:
         return connections.run(_Pieces(url, file, next_piece), watch)
@@ -82,7 +82,7 @@ class _Pieces:
         return job
 
     def end_job(self, job: Job, verdict: Verdict) -> None:
-        """Complete the piece of `job`; a `TransferError` if the response does not fit."""
+        """Complete the piece of `job`; raise a `TransferError` if the response does not fit."""
         piece, meaning = self._pieces.pop(job), verdict.meaning
         if meaning is Meaning.TAKE:
             piece.complete()

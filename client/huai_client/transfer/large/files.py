@@ -60,6 +60,8 @@ class BlockSource(NamedTuple):
 
 
 class _Result(NamedTuple):
+    """The way in which a large file was made."""
+
     way: ReuseMethod | None
     """None if some of it was transferred."""
     is_patch: bool
@@ -88,7 +90,10 @@ class LargeFiles:
         self._in_place = in_place
 
     def update(self, files: Sequence[File]) -> Reused:
-        """Stage what old and fetched blocks can make; return totals of those made of old ones."""
+        """Stage the files that old and fetched blocks can make; return totals of reused files.
+
+        A file counts as reused if none of its blocks was fetched.
+        """
         done = Reused()
         for file in files:
             way = self._update(file)
@@ -97,7 +102,10 @@ class LargeFiles:
         return done
 
     def _update(self, file: File) -> ReuseMethod | None:
-        """Stage `file` by its method, as `_make` does; None if too few of its blocks can be had."""
+        """Stage `file` if enough of its blocks can be had; return the method, as `_make` does.
+
+        None if it was not staged, or if blocks were fetched.
+        """
         if file.digest is None or self._policy.deadline.over:
             return None
         with ExitStack() as stack:
@@ -114,9 +122,9 @@ class LargeFiles:
             return self._make(file, index, older)
 
     def _missing_most(self, file: File) -> int:
-        """Return how many bytes may be missing here: at a linked URL not all of the file.
+        """Return how many bytes of `file` may be fetched: 0 without a URL, not all at a linked one.
 
-        That URL, which the last index stated, is used from now on.
+        The linked URL, which the last index stated, is used from now on.
         """
         urls = self._linking_urls
         linked = stated_url(self._indices.content_url, urls) if urls else None

@@ -62,7 +62,10 @@ class Older(NamedTuple):
         return file_state(os.fstat(self.handle)) == file_state(self.status)
 
     def read(self, block: int, threads: int) -> BlockIndex | None:
-        """Read it, and return its index by `block` bytes; None if it is too small or unreadable."""
+        """Read the file; return its index for blocks of `block` bytes.
+
+        None if the file is too small or unreadable.
+        """
         try:
             return BlockIndex.of_file(self.handle, block, threads)
         except OSError:

@@ -71,7 +71,10 @@ class SharedRanges:
             return sorted([*self._returned, *self._fresh])
 
     def assign(self, mirror: int, most: int) -> AssignedRange | None:
-        """Assign the next range, or an overdue one, to `mirror`, which may have `most`; or None."""
+        """Assign the next range, or an overdue one, to `mirror`; None if no range is left for it.
+
+        A mirror may have `most` ranges at a time.
+        """
         with self._changed:
             count = sum(other.mirror == mirror for other in self._assigned)
             if self._ended or mirror in self._overtaken or count >= most:
@@ -86,7 +89,10 @@ class SharedRanges:
 
     @contextmanager
     def may_write(self, assigned: AssignedRange) -> Iterator[bool]:
-        """Yield True if `assigned` still counts, which cannot change within; else write nothing."""
+        """Yield True if `assigned` still counts; that cannot change within the block.
+
+        If it is False, the caller writes nothing.
+        """
         with self._changed:
             yield assigned in self._assigned
 

@@ -87,7 +87,7 @@ def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
 
 
 def _restrict(domain: Domain) -> None:
-    """Restrict this thread, irrevocably; `OSError` if the kernel refuses."""
+    """Restrict this thread, irrevocably; raises `OSError` if the kernel refuses."""
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
@@ -115,7 +115,7 @@ def _allow(ruleset: int, path: bytes | int, rights: int) -> None:
 
 
 def _call(number: int, *arguments: object) -> int:
-    """Make a system call; `OSError` if it fails."""
+    """Make a system call; raises `OSError` if it fails."""
     result: int = _libc().syscall(number, *arguments)
     if result < 0:
         code = ctypes.get_errno()
@@ -153,7 +153,7 @@ _WRITTEN = ("--log-file=", "--temp-dir=", "--partial-dir=")
 def domain(
     url: ContentUrl, program: str, extra: Sequence[str], dest: bytes, folder: int
 ) -> Domain | None:
-    """Return the paths for a run that receives into `folder`; None for all.
+    """Return the paths that rsync may use to receive into the handle `folder`; None for all.
 
     `extra` are the administrator's options: the paths in them are permitted.
     """

@@ -105,7 +105,10 @@ class RsyncProcess:
             os.close(listing)
 
     def wait(self, progressed: Callable[[int], None]) -> int:
-        """Process its output until it ends, and return its exit code (negative: the signal)."""
+        """Read rsync's output until it ends; return its exit code, negative for a signal.
+
+        `progressed` is called at least twice a second, with the bytes of completed files.
+        """
         try:
             with selectors.DefaultSelector() as pipes:
                 self._listen(pipes, progressed)
@@ -122,7 +125,7 @@ class RsyncProcess:
         return bytes_read(self._process.pid)
 
     def stop(self) -> None:
-        """Request its end; it keeps its part of the file in flight."""
+        """Terminate rsync, without waiting; it keeps its part of the file in flight."""
         self._stopped = True
         self._process.terminate()
 
@@ -195,7 +198,10 @@ def _run_version(program: str, *options: str) -> subprocess.CompletedProcess[byt
 
 @lru_cache
 def require_rsync(program: str) -> tuple[int, int, int]:
-    """Return the version of `program`; `RsyncRequirementError` if it is missing or too old."""
+    """Return the version of `program`, which is run once.
+
+    Raises `RsyncRequirementError` if it is missing, not rsync, or too old.
+    """
     try:
         printed = _run_version(program).stdout
     except OSError as error:
