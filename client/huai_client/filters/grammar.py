@@ -87,9 +87,10 @@ ParsedRule: TypeAlias = Rule | Clear | MergeFile
 
 
 def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> ParsedRule:
-    """Parse `text`, which must not be empty; raises `FilterError`.
+    """Parse `text`, which must not be empty, to a rule.
 
-    `sides` apply to a rule that names no side.
+    `sides` apply to a rule that names no side.  Raises `FilterError` if it is malformed, or not
+    supported.
     """
     _check_bytes(text, context)
     if context.style is Style.RULES:
@@ -104,7 +105,10 @@ def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> Pa
 
 
 def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRule:
-    """Parse a rule with its mark, modifiers and pattern; `FilterError` if it is malformed."""
+    """Parse a rule with its mark, modifiers and pattern.
+
+    Raises `FilterError` if it is malformed.
+    """
     mark, rest = _mark(text, context)
     if mark == b"!":
         if rest:
@@ -131,7 +135,10 @@ def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRul
 
 
 def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
-    """Return the character for a rule's action, and the text after it; raises `FilterError`."""
+    """Parse a rule to the one-letter mark of its action and the text after that.
+
+    Raises `FilterError` for an unknown or unsupported mark.
+    """
     long = _LONG.match(text)
     mark, end = (_MARK_OF[long[1]], long.end()) if long else (text[:1], 1)
     if mark not in _MARKS:
@@ -152,7 +159,10 @@ def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
 
 
 def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext) -> frozenset[str]:
-    """Return the letters after a rule's mark; `FilterError` if one is unsupported or unfit."""
+    """Return the letters after a rule's mark.
+
+    Raises `FilterError` if one is unsupported or unfit.
+    """
     allowed = _OF_MERGES if mark == b"." else _OF_RULES
     letters = modifiers.decode("latin-1")
     for letter in letters:
@@ -169,7 +179,7 @@ def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext)
 def _merge(
     name: bytes, letters: frozenset[str], sides: frozenset[str], context: RuleContext, text: bytes
 ) -> MergeFile:
-    """Return the file that a rule merges; `FilterError` without a name."""
+    """Return the file that a rule merges; raises `FilterError` without a name."""
     if not name:
         raise _error("the file name is missing", text, context, hint="write . FILE")
     bare = letters & frozenset("-+")
@@ -188,7 +198,10 @@ def _rule(
     *,
     negated: bool = False,
 ) -> Rule:
-    """Return a rule for `sides`, "s" (sender) and "r" (receiver); `FilterError` without pattern."""
+    """Return a rule for `sides`, "s" (sender) and "r" (receiver).
+
+    Raises `FilterError` without a pattern.
+    """
     if not pattern:
         raise _error("the pattern is missing", text, context)
     return Rule(include, pattern, "s" in sides, "r" in sides, negated, context.place)

@@ -18,7 +18,7 @@ def read_from(folder: Path) -> ReadFile:
     """Return a function that reads files, or raises `FilterError`; names start at `folder`."""
 
     def read(name: bytes) -> bytes:
-        """Read a merged file; `FilterError` for "-" or an unreadable one."""
+        """Read a merged file; raises `FilterError` for "-" or an unreadable one."""
         if name == b"-":
             raise FilterError(
                 "filter rules cannot be read from standard input ('-')",

@@ -92,7 +92,7 @@ class Parser:
             self._merge(step, context)
 
     def _merge(self, merge: MergeFile, context: RuleContext) -> None:
-        """Add the rules of a merged file; `FilterError` if unreadable or nested too deep."""
+        """Add the rules of a merged file; raises `FilterError` if unreadable or nested too deep."""
         if merge.context.depth > MERGE_DEPTH:
             raise FilterError(
                 f"{context.place}: files are merged more than {MERGE_DEPTH} deep",

@@ -24,7 +24,9 @@ def content_url(file_url: str, link: str) -> str:
 
 
 def find_content_url(metadata: Failover, *, timeout: float, deadline: Deadline) -> str:
-    """Ask the server of the metadata for the URL of all content; empty if it serves none.
+    """Request the URL of all content from the server of the metadata.
+
+    Empty if it states none, or does not respond.
 
     `timeout`: see `send`.
     """

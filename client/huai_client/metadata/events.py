@@ -84,7 +84,7 @@ def read_messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _decode_event(base: MetadataUrl, data: bytes) -> CommitEvent:
-    """Decode a JSON event; `UpstreamError` if it is malformed."""
+    """Decode a JSON event; raises `UpstreamError` if it is malformed."""
     try:
         return msgspec.json.decode(data, type=CommitEvent)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -115,7 +115,7 @@ class Failover:
         failures: dict[MetadataUrl, Failure] = {}
 
         def try_all() -> T:
-            """Return the first answer of a round; `_AllFailedError` without one."""
+            """Return the first answer of a round; raises `_AllFailedError` without one."""
             answers = self._round(fetch, is_behind, failures)
             if not answers:
                 raise _AllFailedError(self._retry_delay(failures))
@@ -166,7 +166,10 @@ class Failover:
             raise _explain(self.first, failures[self.first]) from None
 
     def _retry_delay(self, failures: dict[MetadataUrl, Failure]) -> float:
-        """Return the least seconds before a retry; raises the first failure if none is of use."""
+        """Return the least seconds before a retry.
+
+        Raises the failure of the first URL if no retry is of use.
+        """
         temporary = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
         wait = min((each.retry_after for each in temporary), default=_BACKOFF.longest + 1)
         if wait > _BACKOFF.longest or wait + _BACKOFF.first > self._deadline.left:
@@ -181,7 +184,8 @@ class Failover:
     ) -> list[T]:
         """Try each URL once, until a response is not behind; add errors to `failures`.
 
-        Returns an empty list if all fail; an error if the first fails and the others are behind.
+        Returns an empty list if all fail.  Raises `BehindError`, or that the first was not trusted,
+        if the first fails and the others are behind.
         """
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():

@@ -290,7 +290,7 @@ def send(
 
 
 def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
-    """Return the exchange whose response ends the redirects; `_StatusError` for an error."""
+    """Return the exchange whose response ends the redirects; raises `_StatusError` for an error."""
     from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
 
     allowed_addresses = request.allowed_addresses or AllowedAddresses((request.url,))
@@ -330,7 +330,10 @@ def _as_upstream_errors(metadata: MetadataUrl) -> Iterator[None]:
 
 
 def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
-    """Return libcurl's request, with the login for its URL; `ValueError` if that is not of HTTP."""
+    """Return libcurl's request, with the login for its URL.
+
+    Raises `ValueError` if that is not of HTTP.
+    """
     from huai_client.metadata.curl.exchange import CurlRequest  # loads libcurl
 
     headers = {}
@@ -355,7 +358,10 @@ def basic_auth(login: bytes) -> str:
 
 
 def netrc_login(url: str) -> bytes:
-    """Return USER:PASSWORD for the host, by NETRC or ~/.netrc, or empty; raises `UpstreamError`."""
+    """Return USER:PASSWORD for the host, by NETRC or ~/.netrc; empty without a login.
+
+    Raises `UpstreamError` if the file cannot be read or parsed.
+    """
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if not os.path.isfile(path):
         return b""

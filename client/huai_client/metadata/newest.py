@@ -48,8 +48,8 @@ def find_newest(
 ) -> Newest:
     """Return the newest commit, and where to fetch it.
 
-    `UpstreamError` without one, `FormatError` for a malformed head of static files.  `timeout`
-    (s) is at most `TIMEOUT_SECONDS`.  `heads` remembers the head; if it is that of the
+    Raises `UpstreamError` without one, `FormatError` for a malformed head of static files.
+    `timeout` (s) is at most `TIMEOUT_SECONDS`.  `heads` remembers the head; if it is that of the
     commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
@@ -80,7 +80,7 @@ def find_newest(
 
 
 def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> Newest:
-    """Ask the upstream for its newest commit by `git ls-remote`."""
+    """Return the upstream's newest commit, by `git ls-remote`."""
     from huai_client.metadata.git.program import GitProgram  # few upstreams need it
 
     git = GitProgram(metadata, timeout=timeout, deadline=deadline)
@@ -93,10 +93,10 @@ _ADDRESS = "static/head"
 def _newest_by_static_head(
     metadata: MetadataUrl, remembered: KnownHead | None, *, timeout: float, deadline: Deadline
 ) -> tuple[Newest, str]:
-    """Request the head of static files, and return its ETag, too.
+    """Request the head of static files; return the newest commit, and the head's ETag.
 
-    With `remembered` the response may be that it has not changed.  `UpstreamError` for a page that
-    is not a head, `FormatError` for a head that is malformed.
+    With `remembered` the response may be that it has not changed.  Raises `UpstreamError` for a
+    page that is not a head, `FormatError` for a head that is malformed.
     """
     request = Request(_ADDRESS, validator=remembered.detail if remembered else "")
     try:

@@ -27,7 +27,7 @@ def needs_repack(repository: Path, limit: int) -> bool:
 
 
 def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` make one pack in a folder, and remove all others.
+    """Replace all packs by the one that `write` makes in the folder that it is called with.
 
     May be interrupted anywhere; `write` also lists commits without parents as shallow before the
     old packs are removed.  Raises what `write` raises, or an `OSError`; then nothing has changed.

@@ -106,7 +106,7 @@ class Repository:
         """Open the repository at `path`, created again if it is missing or cannot be opened.
 
         `timeout`: seconds without any data after which a fetch fails.  No other process may write
-        to it.  Without `make` it is only read: `DamagedRepositoryError` if it cannot be.
+        to it.  Without `make` it is only read; raises `DamagedRepositoryError` if it cannot be.
         `accepted`: the highest serial and the identity that were accepted of the module; a commit
         of a list continues them.
         """
@@ -137,7 +137,7 @@ class Repository:
             self.start_over()
 
     def borrow(self, other: Path, commit: str) -> None:
-        """Read the objects of the repository at `other`, too; keep its `commit` alone (`keep`)."""
+        """Read objects of the repository at `other` as well; `keep` only `commit`, from there."""
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
         self.keep([commit])
@@ -176,7 +176,7 @@ class Repository:
         self._arrived.clear()
 
     def start_over(self) -> None:
-        """Remove everything, and create an empty repository; raises `StoreError`."""
+        """Remove everything, and create an empty repository; raises `StoreError` if that fails."""
         self._arrived.clear()
         self.packs.forget()
         try:
@@ -204,7 +204,7 @@ class Repository:
     def newest_commit(self, metadata: MetadataUrl) -> str:
         """Return the commit that the upstream's branch points to.
 
-        A daemon lists the doubted paths again for it.
+        If the upstream is listed and paths are doubted, list these again, and commit the result.
         """
         if metadata.listed is not None and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
@@ -292,7 +292,7 @@ class Repository:
             (self._path / name).unlink(missing_ok=True)
 
     def _fetcher(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
-        """Return what fetches `newest`; raises the error of a commit that was refused before."""
+        """Return the fetcher of `newest`; raises the error of a commit that was refused before."""
         url = newest.url
         for address in (url.address, f"{url.address} {self._basis}"):
             refused_head = self._refused.get(address)
@@ -320,7 +320,7 @@ class Repository:
         return {commit for commit in commits if self.has(commit)}
 
     def _refs(self) -> dict[str, str]:
-        """Return all refs by name; `DamagedRepositoryError` if one cannot be read."""
+        """Return all refs by name; raises `DamagedRepositoryError` if one cannot be read."""
         try:
             return self._names.all()
         except DamagedRefError as error:
@@ -330,7 +330,7 @@ class Repository:
             raise self._damaged(str(error), "refs") from error
 
     def commit(self, commit: str) -> Commit:
-        """Return a commit that is here; `DamagedRepositoryError` if it is missing."""
+        """Return a commit that is here; raises `DamagedRepositoryError` if it is missing."""
         item = self.find(bytes.fromhex(commit))
         if item is None or item.kind != "commit":
             raise self._damaged("the commit is missing", commit)
@@ -346,7 +346,10 @@ class Repository:
         return item is not None and item.kind == "commit"
 
     def keep(self, commits: Iterable[str]) -> None:
-        """Make refs for exactly these commits, which the next fetch builds on; drop leftovers."""
+        """Make refs for exactly these commits, which the next fetch builds on.
+
+        Deletes the refs of others, and what a killed run left.
+        """
         names = set(commits)
         drop_unfinished(self._path)
         try:

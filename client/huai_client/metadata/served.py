@@ -38,7 +38,10 @@ class ServedModule(NamedTuple):
 
 
 def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
-    """Request the modules of the huai server at `url`, by name; `UpstreamError` without a list."""
+    """Request the modules of the huai server at `url`, by name.
+
+    Raises `UpstreamError` without a list.
+    """
     base = url._replace(url=server_and_module(url.url, "")[0])
     if not is_http(base.url):
         raise UpstreamError(
@@ -50,7 +53,7 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
 
 
 def decode_modules(body: bytes, place: str) -> list[ServedModule]:
-    """Decode the response of the server at `place`; `UpstreamError` if it is malformed."""
+    """Decode the response of the server at `place`; raises `UpstreamError` if it is malformed."""
     try:
         return sorted(_decode_module(item) for item in json.loads(body)["modules"])
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -45,7 +45,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 def load_trusted(path: Path) -> TrustedKeys | None:
-    """Return the keys, or None if none are accepted yet; raises `StateError`."""
+    """Return the keys, or None if none are accepted yet; raises `StateError` for a damaged file."""
     data = read_file(path)
     if data is None:
         return None
@@ -110,10 +110,10 @@ class Signatures:
         return self._anchors, self._former
 
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
-        """Verify a commit's signatures, unless off, and keep the result; `UntrustedError`.
+        """Verify a commit's signatures, unless verification is off, and keep the result.
 
-        `data` is the commit, `objects` reads its tree and keys.  `FormatError` if it is not a
-        commit.
+        `data` is the commit, `objects` reads its tree and keys.  Raises `UntrustedError` for a
+        commit that is not trusted, `FormatError` for `data` that are not a commit.
         """
         if self._off:
             return
@@ -233,7 +233,7 @@ class Signatures:
 
 
 def follow(accepted: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
-    """Return the newest keys; `UntrustedError` if they do not follow from `accepted`.
+    """Return the newest keys; raises `UntrustedError` if they do not follow from `accepted`.
 
     Each step needs as many signatures as the previous version requires, and at least `floor`.
     """

@@ -54,7 +54,7 @@ class Files:
 
     @contextmanager
     def get(self, url: MetadataUrl, path: str) -> Iterator[Response]:
-        """Open the file at `path` below `url`; `NotServedError` if it is missing."""
+        """Open the file at `path` below `url`; raises `NotServedError` if it is missing."""
         with ExitStack() as stack:
             yield self._response(url, path, stack)
 
@@ -198,7 +198,10 @@ class StaticFetch:
     def _follow(
         self, way: list[_Hop], bases: dict[str, CommitObject], complete: dict[str, CommitObject]
     ) -> None:
-        """Fetch the steps, which build on the commits in `bases`; those in `complete` are here."""
+        """Fetch the steps of `way`, in order; call `on_step` after each but the last.
+
+        The first builds on the commits in `bases`.  Those in `complete` are here.
+        """
         local = self._local
         older = local.heads(local.older)
         for hop in way:
@@ -218,7 +221,10 @@ class StaticFetch:
             return local.install(pack, hop.commit, trees, self._work)
 
     def _fetch_list(self, file: StaticFile) -> Static:
-        """Fetch and decode the list of packs; `FormatError` if it is too large or malformed."""
+        """Fetch and decode the list of packs.
+
+        Raises `FormatError` if it is too large or malformed.
+        """
         parts: list[bytes] = []
         if file.size > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", f"{self._url}/{FOLDER}")
@@ -226,7 +232,7 @@ class StaticFetch:
         return Static.decode(b"".join(parts), f"{self._url}/{FOLDER}/{file.list}")
 
     def _read(self, file: StaticFile, name: str, write: Callable[[bytes], object]) -> None:
-        """Read all of a file; `FormatError` if its size or digest is wrong."""
+        """Read all of a file; raises `FormatError` if its size or digest is wrong."""
         place = f"{FOLDER}/{name}"
         digest, left = Blake3(), file.size
         try:

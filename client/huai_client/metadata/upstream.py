@@ -56,8 +56,8 @@ def is_up_to_date(
 ) -> bool:
     """Return True if the tree is complete and at the newest commit: one request, no walk.
 
-    `timeout` in seconds, for each URL; `TimeUpError` at the deadline.  A newer commit is remembered
-    for the fetch that follows (`Failover.take_newest`).  `heads`: see `find_newest`.
+    `timeout` in seconds, for each URL; raises `TimeUpError` at the deadline.  A newer commit is
+    remembered for the fetch that follows (`Failover.take_newest`).  `heads`: see `find_newest`.
     """
     if state.applied is None or state.attempted:
         return False

@@ -73,7 +73,7 @@ class Prover:
         commit: Commit,
         on_line: Callable[[str], None],
     ) -> str:
-        """Run gpgv, or the command in a folder made for it; return why it refuses, or nothing."""
+        """Run gpgv, or the command in a folder made for it; return why it refuses, or empty."""
         proof = self._proofs[changed.repository.profile]
         if proof.keyrings:
             signed = profiles()[changed.repository.profile].signed
@@ -106,6 +106,7 @@ class Prover:
         on_line: Callable[[str], None],
         on_error_line: Callable[[str], None] | None = None,
     ) -> str:
+        """Run a program within the time limit of `proof`; return why it failed, or empty."""
         return run_program(
             command,
             environment(os.environ, variables),

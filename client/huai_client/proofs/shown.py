@@ -128,7 +128,7 @@ def build_view(
 
 
 def lay_out(view: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
-    """Make `folder` with the files of `view`, of the repository at `top`."""
+    """Make `folder`, with a symlink for each file of `view`, at its path below `top`."""
     root = os.fsencode(folder)
     os.makedirs(root, mode=0o700)
     for path, content in view.items():

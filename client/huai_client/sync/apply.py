@@ -50,7 +50,10 @@ class PlanRunner:
     def apply(
         self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
-        """Stage the content; publish the files that arrived, except those that depend on others."""
+        """Stage the content, run proofs, record the attempt, change the tree; return the result.
+
+        Publishes the files that arrived, except those that depend on others.
+        """
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return result_of(prepared, record)

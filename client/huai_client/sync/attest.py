@@ -59,10 +59,10 @@ class AttestOutcome(NamedTuple):
 
 
 def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
-    """Attest that the tree equals `state`: write a signed file, send it if configured, record it.
+    """Attest that the tree equals `state`: write a signed file into it, send it if configured.
 
-    None if that was attested recently.  The caller holds the module's lock.  Raises `AttestError`,
-    except for failures of the upstream.
+    Records the outcome.  None if that was attested recently.  The caller holds the module's lock.
+    Raises `AttestError`, except for failures of the upstream.
     """
     settings = mirror.config.attest
     before = RecordFile(Attested, needed=False).load(mirror.paths.attested)
@@ -94,7 +94,7 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
 
 
 def _write(top: Path, data: bytes) -> None:
-    """Replace the file in `top`; `AttestError` if it cannot be written."""
+    """Replace the attestation in `top`; raises `AttestError` if it cannot be written."""
     try:
         with closing(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
             _replace(dest, top, data)
@@ -129,7 +129,10 @@ def _replace(dest: int, top: Path, data: bytes) -> None:
 
 
 def _send(mirror: Mirror, data: bytes) -> str:
-    """Send it to the upstreams until one accepts; return the first failure if none does."""
+    """Send the attestation `data` to one upstream after the other, until one accepts it.
+
+    Returns the first failure if none does, else an empty text.
+    """
     deadline = Deadline.after(_LONGEST)
     failures: list[str] = []
     for url in filter(is_http, mirror.config.urls):

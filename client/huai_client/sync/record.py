@@ -74,7 +74,7 @@ class ModuleRecord:
         self.state = state
 
     def save(self, state: State) -> None:
-        """Save `state`, and keep its commits."""
+        """Save `state`, and keep its commits in the repository."""
         self._keep_commits(state, self.state)
         states.save(self._mirror.paths.state, state)
         self._keep_commits(state)
@@ -87,7 +87,10 @@ class ModuleRecord:
         self.save(state.with_attempts(*attempts))
 
     def forget_attempts(self, prepared: PreparedPlan, tree: View, failed: set[RelPath]) -> None:
-        """Drop all attempts except this one, if nothing of the others is left in the tree."""
+        """Drop all attempts except this one, if nothing of the others is left in the tree.
+
+        Checks that only once there are several.
+        """
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
             return

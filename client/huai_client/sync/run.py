@@ -111,31 +111,34 @@ class Run:
         """The changes for hooks; None without hooks."""
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
-        """Bring the tree to the newest commit."""
+        """Bring the tree to the newest commit, with hooks and an attestation; return the exit code.
+
+        Like the other methods, waits at most `wait` seconds for the lock of the module.
+        """
         with module_lock(self._paths, wait=wait):
             recorded = partial(self._recorded_sync, options)
             return self._guard(recorded) if self._guard else recorded()
 
     def undo(self, *, wait: float) -> ExitCode:
-        """Bring the tree back to the commit before the last sync."""
+        """Bring the tree back to the commit before the last sync, and put it on hold."""
         with module_lock(self._paths, wait=wait), RunLog(self._paths, "undo") as run_log:
             run_log.started(states.load(self._paths.state))
             return self._undo_recorded(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> "PreparedPlan":
-        """Return the plan of a sync; `approve` may raise."""
+        """Fetch the newest metadata, and return the plan of a sync after `approve`."""
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
         return prepared
 
     def plan_undo(self, *, wait: float) -> "PreparedPlan":
-        """Return the plan of an undo; waits `wait` seconds for the lock of the module."""
+        """Return the plan of an undo."""
         with module_lock(self._paths, wait=wait):
             return self._undo().prepare()
 
     def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
-        """Compare the tree with the applied commit, and repair it on request."""
+        """Compare the tree with the applied commit, repair it on request; return the exit code."""
         from huai_client.verify.run import VerifyRun
 
         differences, damage = 0, []

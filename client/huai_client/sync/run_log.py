@@ -114,6 +114,7 @@ class RunLog(AbstractContextManager["RunLog"]):
 
 
 def _reason(code: ExitCode, failures: list[str]) -> str:
+    """Return the first of `failures` with the number of the others; empty for a good run."""
     if code == ExitCode.OK:
         return ""
     more = f" (and {len(failures) - 1:,} more)" if len(failures) > 1 else ""

@@ -61,7 +61,7 @@ class Sync:
     """A run for one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror, options: SyncOptions, upstream: Upstream) -> None:
-        """Read the state, and not the tree."""
+        """Read the state and the configuration, and open the repository; not the tree."""
         self._mirror = mirror
         self._options = options
         self._upstream = upstream
@@ -89,7 +89,7 @@ class Sync:
             return self._prepare(view)
 
     def run(self, observer: Observer, approve: Approve) -> SyncResult:
-        """Bring the tree to the newest commit."""
+        """Bring the tree to the newest commit; plan again while the upstream changes."""
         # Waiting brings no commit of an upstream that is listed.
         following = Following(patience=0.0) if self._is_listed else Following()
         while True:
@@ -151,9 +151,10 @@ class Sync:
         return self._upstream.metadata.first.listed is not None
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
-        """Prepare to plan again and return True, else False, as after the deadline.
+        """Return True if the run has to plan again; may wait for a newer commit.
 
-        Again: without moves, or, if files are missing, for a newer commit; it may wait for one.
+        That is if directories could not be renamed, which the next plan avoids, or if files did not
+        arrive and the upstream has a newer commit.  Never after the deadline.
         """
         if self._upstream.deadline.over:
             return False
@@ -225,7 +226,7 @@ class Sync:
         return prepared
 
     def _check_totals(self, commit: Commit, view: View) -> None:
-        """Check limits and free inodes by the totals of `commit`, before any listing is read."""
+        """Raise `TooLargeError` or `NoSpaceError` by the totals of `commit`; read no listing."""
         has_applied = self._has_applied and not self._options.adopt
         before = self._applied_commit().info.totals if has_applied else None
         check_totals(commit, self._mirror.config, before, self._repository.packed)
@@ -273,6 +274,7 @@ class Sync:
         return tuple(map(str, self._content.urls(result.prepared.commit)))
 
     def _is_old(self, commit: str) -> bool:
+        """Return True if the upstream's newest commit is another one."""
         return self._upstream.metadata.first_answer(self._repository.newest_commit) != commit
 
     def _is_behind(self, commit: Commit) -> bool:

@@ -105,7 +105,7 @@ class Undo:
     """An undo of one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Find the commit to return to; raises `NothingToUndoError`.
+        """Find the commit to return to; raises `NothingToUndoError` without one.
 
         No limit on deletions applies: the administrator knows which files the sync added.
         """
@@ -161,7 +161,10 @@ class Undo:
         return result
 
     def _prepare(self, view: View) -> PreparedPlan:
-        """Plan the way back, with files of the trash; `NotUndoableError` if it lacks some."""
+        """Plan the way back, with files of the trash.
+
+        Raises `NotUndoableError` if it lacks some.
+        """
         commit = self._repository.commit(self._target.commit)
         rules = Rules.from_key(self._target.filter)
         prepared = self._builder.update(view, commit, self._record.state, rules)
@@ -173,7 +176,7 @@ class Undo:
 
 
 def _target(name: str, state: State) -> _Target:
-    """Return the commit to go back to; `NothingToUndoError` without one."""
+    """Return the commit to go back to; raises `NothingToUndoError` without one."""
     if state.applied and state.attempted and state.held != state.applied:
         # An interrupted sync, or the undo of one.
         return _Target(state.applied, state.filter, state.held or state.attempted[-1])

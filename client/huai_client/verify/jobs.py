@@ -167,7 +167,7 @@ def _compare_picked(view: View, file: File) -> Compared:
 
 
 def _finding(view: View, file: File) -> Finding:
-    """Compare one file; return if it matches, is missing or unreadable."""
+    """Compare the attributes of one file, and return the finding."""
     try:
         local = compare_path(view, file.path, file)
     except PathError as error:

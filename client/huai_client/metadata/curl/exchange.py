@@ -63,7 +63,8 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
     def __init__(self, request: CurlRequest, *, timeout: float, deadline: Deadline) -> None:
         """Send the request, as far as that is possible without waiting.
 
-        `TlsError` for a key that other users may read, `ValueError` for a proxy without a host.
+        Raises `TlsError` for a key that other users may read, `ValueError` for a proxy without a
+        host.
         """
         files = request.tls.at(request.url)
         check_key(files)

@@ -35,7 +35,7 @@ class Head(NamedTuple):
 
 
 def read_head(lines: bytes) -> Head:
-    """Return the last head of `lines`, after those of a proxy and interim ones."""
+    """Parse the last head of `lines`, after those of a proxy and interim ones; else status 0."""
     begin = lines.rfind(b"\nHTTP/") + 1
     first, *rest = lines[begin:].splitlines() or [b""]
     status_line = _STATUS.match(first + b"\n")
@@ -51,7 +51,10 @@ def read_head(lines: bytes) -> Head:
 
 
 def retry_after(text: str | None, now: float) -> float:
-    """Return the seconds from `now` (s since the epoch) until a Retry-After (RFC 9110, 10.2.3)."""
+    """Parse a Retry-After (RFC 9110, 10.2.3) to seconds from `now` (s since the epoch) on.
+
+    0 if it is missing or malformed.
+    """
     if text is None:
         return 0
     if re.fullmatch("[0-9]{1,9}", text.strip()):
@@ -61,7 +64,7 @@ def retry_after(text: str | None, now: float) -> float:
 
 
 def parse_http_date(text: str) -> float | None:
-    """Return the seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if malformed."""
+    """Parse an HTTP date (RFC 9110, 5.6.7) to seconds since the epoch; None if malformed."""
     try:
         usual = _DATE.fullmatch(text)
         if usual:

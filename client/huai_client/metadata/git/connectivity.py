@@ -14,7 +14,10 @@ from huai_schema.errors import MissingObjectError
 
 
 def read_commit(commit: str, objects: Objects) -> CommitObject:
-    """Read a commit; `MissingObjectError` if it is missing, `FormatError` if it is malformed."""
+    """Read a commit.
+
+    Raises `MissingObjectError` if it is missing, `FormatError` if it is malformed.
+    """
     item = objects.find(bytes.fromhex(commit))
     if item is None or item.kind != "commit":
         raise MissingObjectError("the commit is missing", commit)

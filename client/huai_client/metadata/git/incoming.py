@@ -42,7 +42,10 @@ class IncomingPack:
         remove_unfinished(self._folder)
 
     def write(self, data: bytes) -> None:
-        """Write the next bytes of the pack, as received; `FormatError` if it is too large."""
+        """Write the next bytes of the pack, as received.
+
+        Raises `FormatError` if it is too large.
+        """
         self._size += len(data)
         if self._size > REPLY_BYTES:
             raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")

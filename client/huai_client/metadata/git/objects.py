@@ -24,7 +24,7 @@ class Objects(Protocol):
     def find(self, oid: bytes) -> GitObject | None:
         """Return an object by its id, if it is here.
 
-        `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
+        Raises `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
         """
         ...
 

@@ -83,7 +83,7 @@ class GitProgram:
     """
 
     def __init__(self, metadata: MetadataUrl, *, timeout: float, deadline: Deadline) -> None:
-        """Find the program; `GitMissingError` if it is not installed."""
+        """Find the program; raises `GitMissingError` if it is not installed."""
         self._metadata = metadata
         self._timeout, self._deadline = timeout, deadline
         self._program = shutil.which("git") or ""
@@ -95,7 +95,7 @@ class GitProgram:
             )
 
     def newest(self) -> str:
-        """Request the hex id of the branch's commit; `UpstreamError` or `FormatError`."""
+        """Return the hex id of the branch's newest commit, by `git ls-remote`."""
         url = self._metadata.address
         arguments = ("ls-remote", "--exit-code", *self._local(), "--", url, BRANCH)
         try:
@@ -141,7 +141,7 @@ class GitProgram:
         options: Sequence[tuple[str, str]] = (),
         received: Callable[[], int] = lambda: 0,
     ) -> bytes:
-        """Run git, and return its output; an `UpstreamError` if it fails or takes too long.
+        """Run git, and return its output; raises an `UpstreamError` if it fails or is too slow.
 
         `received` counts the bytes of packs so far.
         """
@@ -186,7 +186,7 @@ class GitProgram:
 
 
 def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | OSError:
-    """Return the error for git's exit code and output; an `OSError` for a full disk.
+    """Return the error for git's exit code and output; for a full disk it is an `OSError`.
 
     Pure.
     """

@@ -111,7 +111,7 @@ def poll_listed(
 
 
 def describe_listing(url: ListedUrl, timeout: float) -> str:
-    """Return a sentence on how it is listed; raises what a list by a daemon would raise."""
+    """Return a sentence on how the upstream at `url` is listed; may list names of a daemon."""
     if url.settings.source:
         return f"{url} does not run huai: {describe_source(url.settings)}"
     daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
@@ -235,7 +235,7 @@ class SourceFetch:
             path.unlink(missing_ok=True)
 
     def _fetch_file(self, name: str, to: Path) -> None:
-        """Fetch a file by rsync; `UpstreamDownError` with the first line of its errors."""
+        """Fetch a file by rsync; raises `UpstreamDownError` if rsync fails."""
         command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600"]
         if self._settings.shell:
             command.append(f"--rsh={shlex.join(self._settings.shell)}")
@@ -371,5 +371,6 @@ def _is_complete(file_list: Path) -> bool:
 
 
 def _compare(old: Path, new: Path) -> tuple[list[bytes], list[bytes], bool]:
+    """Return the new and changed paths, the removed ones, and True if other paths changed too."""
     with old.open("rb") as old_list, new.open("rb") as new_list:
         return compare_file_lists(old_list, new_list)

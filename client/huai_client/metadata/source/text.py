@@ -51,7 +51,10 @@ class TextSource:
         return masked(self._source[0])
 
     def list_tree(self, entries: EntryList) -> ListOutcome:
-        """Add all entries to `entries`; `UpstreamError` if it cannot be had."""
+        """Add all entries of the list to `entries`.
+
+        Raises `UpstreamError` if the list cannot be fetched, `FormatError` if it is malformed.
+        """
         reader = TextList(entries)
 
         def feed(output: bytes) -> None:
@@ -93,6 +96,7 @@ class TextSource:
             raise UpstreamError(f"{self}: the file is missing", hint="check list_url") from error
 
     def _run(self, feed: Callable[[bytes], None]) -> None:
+        """Run the program, and call `feed` with its output; raises `UpstreamError` if it fails."""
         failure = read_program(
             self._source,
             environment(os.environ, {}),
