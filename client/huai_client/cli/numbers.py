@@ -14,7 +14,7 @@ _UNITS = "KMGTP"
 
 
 def kibibytes(text: str) -> int | None:
-    """Return the value of `--bwlimit` in KiB/s; None if rsync would refuse it."""
+    """Parse a value of `--bwlimit` to KiB/s, rounded; None if rsync would refuse it."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None

@@ -32,7 +32,7 @@ class ConsoleReport:
     """A report that prints (`sync.run.RunReport`)."""
 
     def __init__(self, mirror: Mirror, console: Console) -> None:
-        """Print to `console`, which is for any module."""
+        """Print to `console`, as the console of this module."""
         self._name = mirror.name
         self._module = mirror.config
         self._paths = mirror.paths

@@ -30,7 +30,7 @@ HINT = "if that is meant, name the network in allow_networks in client.toml"
 
 
 class AllowedAddresses(NamedTuple):
-    """The addresses that URLs from outside of client.toml may lead to."""
+    """The addresses to which URLs that client.toml does not name may lead."""
 
     configured_urls: tuple[str, ...] = ()
     """The URLs of client.toml."""

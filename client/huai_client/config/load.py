@@ -287,7 +287,7 @@ class ClientConfig(msgspec.Struct, frozen=True):
     """The attestation of modules without a table; it is already merged into each module."""
 
     def module(self, name: str) -> Module:
-        """Return a module; raises `UnknownModuleError`."""
+        """Return a module; raises `UnknownModuleError` if it is not configured."""
         return find_module(self.modules, name)
 
 
@@ -304,7 +304,10 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path) -> ClientConfig:
-    """Read the configuration in `root`, none if the file is missing; raises `ConfigError`."""
+    """Read the configuration in `root`, an empty one if the file is missing.
+
+    Raises `ConfigError` if the file cannot be read, or a value is wrong.
+    """
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ClientConfig.__struct_fields__)
@@ -380,7 +383,10 @@ def no_modules(root: Path) -> ConfigError:
 
 
 def make_root(root: Path) -> None:
-    """Make the state root if it is missing, accessible to its owner only; `ConfigError`."""
+    """Make the state root if it is missing, accessible to its owner only.
+
+    Raises `ConfigError` if that fails.
+    """
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
@@ -407,6 +413,6 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from the configuration; raises `UnknownModuleError`."""
+    """Remove a module from the configuration; raises `UnknownModuleError` without it."""
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name), mode=0o600)

@@ -60,7 +60,7 @@ class Mirror(NamedTuple):
 
     @property
     def allowed_addresses(self) -> AllowedAddresses:
-        """The addresses that URLs from outside the configuration may lead to."""
+        """The addresses to which URLs that the configuration does not name may lead."""
         return AllowedAddresses(self.config.named_urls, self.config.allow_networks)
 
     @property

@@ -103,7 +103,10 @@ class Modes(StrEnum):
         return entry._replace(mode=mode if rule.set else Reduced.of(mode, entry.mode))
 
     def may_differ_from(self, other: "Modes") -> bool:
-        """Return True if a tree of this policy may differ from `other` where entries are equal."""
+        """Return True if a tree of this policy may have other modes than `other` sets.
+
+        That is so if this policy left the modes to this machine.
+        """
         return self is Modes.LOCAL and other is not Modes.LOCAL
 
 
@@ -124,7 +127,10 @@ def bare_key(modes: Modes) -> str:
 
 
 def split_key(key: str) -> tuple[Modes, str]:
-    """Split a recorded filter into its policy for modes and its rules; `UnknownModesError`."""
+    """Split a recorded filter into its policy for modes and its rules.
+
+    Raises `UnknownModesError` for the policy of another version.
+    """
     line, _, rest = key.partition("\n")
     if not line.startswith(_LINE):
         return Modes.EXACT, key

@@ -42,7 +42,7 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(url: SplitResult) -> Proxy | None:
-    """Return the proxy for a URL of HTTP, or None; `ValueError` for one without a host."""
+    """Return the proxy for a URL of HTTP, or None; raises `ValueError` for one without a host."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     import urllib.request  # takes long to load, and few have a proxy

@@ -38,10 +38,10 @@ _ABSENT = 23
 
 
 def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
-    """Return a new module for `request`, by the announcement of its source.
+    """Return name and settings of a new module for `request`, by its source's announcement.
 
     Only for an existing tree: for a first copy the real rsync is faster.  Raises
-    `RsyncNeededError`, and records a source that is not an upstream.
+    `RsyncNeededError` if huai cannot mirror the source, and records one that is not an upstream.
     """
     if os.environ.get(DISCOVER) == "no":
         raise RsyncNeededError("no module has this destination")

@@ -48,7 +48,7 @@ def mark() -> None:
 
 
 def exec_rsync(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by the real rsync; raises `NoRsyncError`."""
+    """Replace this process by the real rsync; raises `NoRsyncError` if none is on PATH."""
     sys.stdout.flush()
     tried = [each for each in os.environ.get(TRIED, "").split(os.pathsep) if each]
     for program in _programs():
@@ -59,7 +59,7 @@ def exec_rsync(arguments: Sequence[str]) -> NoReturn:
 
 
 def _hiding(arguments: Sequence[str]) -> Sequence[str]:
-    """Return `arguments` with the rule; a server takes its rules from the client."""
+    """Return `arguments` with the rule `HIDE`, except for a call that copies nothing or serves."""
     copies = any(not each.startswith("-") for each in arguments)
     serves = any(each in _SERVING for each in arguments)
     return arguments if serves or not copies or HIDE in arguments else [HIDE, *arguments]
@@ -68,7 +68,7 @@ def _hiding(arguments: Sequence[str]) -> Sequence[str]:
 def run_rsync(arguments: Sequence[str], *, silent: bool = False) -> int:
     """Run the real rsync in a child process, `silent` or not; return its exit code.
 
-    Raises `NoRsyncError`.
+    Raises `NoRsyncError` if none is on PATH.
     """
     if not _programs():
         raise NoRsyncError("rsync is missing on PATH", hint="install rsync")

@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class _UnusedError(Exception):
-    """A placeholder that is never raised, for the command line library's errors of `conclude`."""
+    """An error that is never raised: `conclude` needs the errors of a command line library."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def _run(arguments: Sequence[str]) -> ExitCode:
 
 
 def _about(arguments: Sequence[str]) -> ExitCode:
-    """Print the real rsync's output first: scripts read its first lines."""
+    """Print the real rsync's output, whose first lines scripts read, then a note on huai-rsync."""
     from importlib.metadata import version
 
     code = handover.run_rsync(arguments)
@@ -76,7 +76,7 @@ def _about(arguments: Sequence[str]) -> ExitCode:
 
 
 def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
-    """Run a sync for an rsync command line; `RsyncNeededError` if rsync has to run it."""
+    """Run a sync for an rsync command line; raises `RsyncNeededError` if rsync has to run it."""
     if isinstance(request, Passthrough):
         raise RsyncNeededError(request.reason)
     from huai_client.huai_rsync.sync import sync

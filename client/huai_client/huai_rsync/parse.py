@@ -34,7 +34,7 @@ class UnknownWordError(Exception):
 
 
 def words(arguments: Sequence[str]) -> Iterator[Word]:
-    """Yield options and operands in order; raises `UnknownWordError`."""
+    """Yield options and operands in order; raises `UnknownWordError` for an unknown option."""
     rest = iter(arguments)
     for argument in rest:
         if argument == "--":
@@ -48,7 +48,10 @@ def words(arguments: Sequence[str]) -> Iterator[Word]:
 
 
 def _long(argument: str, rest: Iterator[str]) -> Word:
-    """Parse a long option, whose value may be the next of `rest`; `UnknownWordError`."""
+    """Parse a long option, whose value may be the next of `rest`.
+
+    Raises `UnknownWordError` for an unknown option, or a missing value.
+    """
     name, equals, value = argument[2:].partition("=")
     if len(name) == len("no-x") and name.startswith("no-"):
         name = f"no-{SHORT.get(name[-1], name[-1])}"
@@ -79,7 +82,7 @@ def _short(argument: str, rest: Iterator[str]) -> Iterator[Word]:
 
 
 def _next(argument: str, rest: Iterator[str]) -> str:
-    """Take the value of `argument` from `rest`; `UnknownWordError` without one."""
+    """Take the value of `argument` from `rest`; raises `UnknownWordError` without one."""
     value = next(rest, None)
     if value is None:
         raise UnknownWordError(f"{argument} without a value")

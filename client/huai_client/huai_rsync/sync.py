@@ -53,7 +53,11 @@ if TYPE_CHECKING:
 
 
 def sync(request: RsyncRequest, root: Path) -> ExitCode:
-    """Carry out `request`, or raise `RsyncNeededError`."""
+    """Sync the module at the destination; one that is not configured is discovered and added.
+
+    Raises `RsyncNeededError` if the real rsync has to run, and another `HuaiError` if it would not
+    help or must not run.
+    """
     try:
         check_owners(request)
         target = _target(request, root)
@@ -67,9 +71,10 @@ def sync(request: RsyncRequest, root: Path) -> ExitCode:
 
 
 def _first(target: "_Target") -> ExitCode:
-    """Run the first sync of a discovered module; `RsyncNeededError` if it fails.
+    """Run the first sync of a discovered module.
 
-    A module that is not in client.toml after that leaves no files.
+    Raises `RsyncNeededError` if it fails before the module is in client.toml.  A module that is not
+    in client.toml after that leaves no files.
     """
     try:
         return target.sync()
@@ -100,6 +105,8 @@ def _target(request: RsyncRequest, root: Path) -> "_Target":
 
 @dataclass(frozen=True, slots=True)
 class _Target:
+    """A request, and the module at its destination."""
+
     request: RsyncRequest
     root: Path
     name: str
@@ -112,7 +119,10 @@ class _Target:
         return module_places(self.root, self.name)
 
     def sync(self) -> ExitCode:
-        """Carry out the request, print as rsync does, and record it; raises `RsyncNeededError`."""
+        """Carry out the request, print as rsync does, and record it.
+
+        Raises `RsyncNeededError` if the real rsync has to run.
+        """
         request, module = self.request, self.module
         state = states.load(self.places.state)
         urls = known_urls(module, self.places, state)
@@ -153,7 +163,10 @@ class _Target:
         return self.name in load(self.root).modules
 
     def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
-        """Return the options of a sync; `now` decides if the whole tree is compared."""
+        """Return the options of a sync; the whole tree is compared if that is due at `now`.
+
+        `now` is in seconds since the epoch.  Raises `ConfigError` for a malformed `COMPARE`.
+        """
         request = self.request
         return SyncOptions(
             max_delete=request.max_delete,
@@ -164,7 +177,7 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Return True if the last whole comparison is older than `COMPARE` allows."""
+        """Return True if the last whole comparison is older than the variable `COMPARE` allows."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
             seconds = durations.parse(span)
@@ -195,7 +208,10 @@ class _Target:
         return run.sync(options, wait=0)
 
     def _approve(self, prepared: "PreparedPlan") -> None:
-        """Check a plan (`RsyncNeededError`), add a new module to client.toml, and cache values."""
+        """Check a plan, add a new module to client.toml with a message, and cache values.
+
+        Raises `RsyncNeededError` if the real rsync has to run.
+        """
         commit = prepared.commit
         urls = commit.descriptor.content_urls
         own = tuple(each.url for each in self.module.ranked_urls)

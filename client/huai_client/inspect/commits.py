@@ -66,7 +66,7 @@ class LocalCommits:
     def find(self, name: str) -> Commit:
         """Return a commit by serial, id prefix or `applied`, `previous`, `newest`.
 
-        Raises `UnknownCommitError`.
+        Raises `UnknownCommitError` for any other name.
         """
         commits = {commit.id: commit for commit in (*self.line, self.newest)}
         if name == APPLIED:

@@ -155,7 +155,10 @@ class Forecast(NamedTuple):
 
 
 def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | None:
-    """Return the seconds for so many files and bytes, or None; `runs` are newest first."""
+    """Return the seconds for so many files and bytes, by the last good ones of `runs`.
+
+    None without a run to measure by.  `runs` are newest first.
+    """
     measured = [
         run
         for run in islice(runs, 10 * _RUNS)

@@ -38,7 +38,7 @@ def why_too_old(committed: int, max_age: str, now: float, *, first_seen: int = 0
 
 
 def why_expired(valid_until: int, now: float) -> str:
-    """Return why a commit whose signature is valid until `valid_until` has expired, or nothing.
+    """Return why a signature that is valid until `valid_until` has expired, or an empty text.
 
     Times are in seconds since the epoch; 0 means that the commit is not signed.
     """
@@ -54,7 +54,7 @@ def why_expired(valid_until: int, now: float) -> str:
 def why_out_of_date(
     module: "Module", now: float, committed: int, first_seen: int, valid_until: int
 ) -> str:
-    """Return why a commit with these times is out of date, by age or signature, or nothing."""
+    """Return why a commit with these times is out of date, by age or signature, or empty."""
     reason = "" if module.verify == "off" else why_expired(valid_until, now)
     return reason or why_too_old(committed, module.max_age, now, first_seen=first_seen)
 

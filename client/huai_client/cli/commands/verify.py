@@ -33,7 +33,10 @@ _SEEDS = 1 << 32
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
-    """Convert `--sample` to a number from 0 to 1; None without it, `BadParameter` if malformed."""
+    """Parse `--sample` to a number from 0 to 1; None without it.
+
+    Raises `BadParameter` if it is malformed.
+    """
     if text is None:
         return None
     match = _SHARE.fullmatch(text)

@@ -28,7 +28,10 @@ class ChildProcess:
     """A process that does one piece of work."""
 
     def __init__(self, work: Callable[[], int]) -> None:
-        """Start it; `work` returns the exit code; signals are blocked until `unblock_signals`."""
+        """Fork a process that calls `work`, and ends with the exit code that it returns.
+
+        SIGTERM and SIGINT are blocked in it until `work` calls `unblock_signals`.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
@@ -48,7 +51,7 @@ class ChildProcess:
         os.kill(self._process, number)
 
     def reap(self) -> int:
-        """Wait for its end; return its exit code, or 128 plus the number of the signal.
+        """Wait until the process ends; return its exit code, or 128 plus the signal's number.
 
         Closes the pipes.
         """
@@ -172,7 +175,7 @@ class Children(AbstractContextManager["Children"]):
             self._pipes.register(pipe, selectors.EVENT_READ, (key, handler))
 
     def wake_by(self, handle: int) -> None:
-        """Let `poll` return when `handle` is readable; its data is discarded."""
+        """Let `poll` return when `handle` is readable; what is read from it is discarded."""
         self._pipes.register(handle, selectors.EVENT_READ, None)
 
     def end(self, key: str) -> None:

@@ -32,7 +32,7 @@ class Lines:
     """A collector of pieces of output that writes lines."""
 
     def __init__(self, name: str, target: BinaryIO, *, as_json: bool) -> None:
-        """Write to `target`, with `name` in front unless the lines are JSON, which contain it."""
+        """Write lines to `target`, with `name` in front of each unless they are JSON."""
         self._name = b"" if as_json else name.encode()
         self._target = target
         self._begun = b""
@@ -96,7 +96,7 @@ def run_all(
         return one(name)
 
     def work(name: str) -> int:
-        """Work on a module in the child process; return its exit code."""
+        """Work on a module in the child process, print its error, and return the exit code."""
         return conclude(
             name,
             partial(begin, name),

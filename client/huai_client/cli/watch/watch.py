@@ -131,7 +131,10 @@ class Watch:
         notify("READY=1")
 
     def _configure(self, config: ClientConfig) -> None:
-        """Schedule the modules of `config` and update listeners; `ConfigError` without any."""
+        """Schedule the modules of `config` and update listeners.
+
+        Raises `ConfigError` without any.
+        """
         names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
         if not names:
             raise no_modules(self._root)

@@ -42,7 +42,7 @@ def hardlinks(folder: Path) -> Finding:
 
 
 def reflinks(folder: Path) -> Finding:
-    """Check if a copy can share its blocks, which nothing depends on."""
+    """Check if a copy can share the blocks of its source; nothing depends on that."""
     source = folder / "source"
     source.write_bytes(bytes(4096))
     with source.open("rb") as old, (folder / "copy").open("wb") as new:

@@ -137,7 +137,7 @@ def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | Non
 
 
 def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) -> Finding:
-    """Compare the file at `url`, which accepts connections, with `commit`.
+    """Fetch the sample's file from `url`, and compare it with the metadata in `commit`.
 
     Takes two timeouts at most; raises the errors of `fetch`.
     """

@@ -53,7 +53,10 @@ def lock(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _is_locked(path: Path) -> bool:
-    """Return True if a process holds the lock, by /proc/locks (proc(5)), which delays no run."""
+    """Return True if a process holds the lock.
+
+    Reads /proc/locks (proc(5)), as locking the file for a moment could stop a run.
+    """
     status = path.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return any(device in line.split() for line in _LOCKS.read_text().splitlines())
@@ -123,7 +126,7 @@ def repository(mirror: Mirror) -> Iterator[Finding]:
 
 
 def tree(mirror: Mirror) -> Iterator[Finding]:
-    """Check that DEST has synced content, so that its disk is mounted."""
+    """Check that DEST has synced content; if it has none, its disk may not be mounted."""
     recorded = states.load(mirror.paths.state)
     applied, path = recorded.applied, mirror.paths.repository
     if applied is None or not path.exists():

@@ -83,7 +83,7 @@ def metadata(mirror: Mirror) -> Iterator[Finding]:
 
 
 def clock(mirror: Mirror) -> Iterator[Finding]:
-    """Check the clocks of this machine and the upstream, which ages and delays depend on."""
+    """Compare the clocks of this machine and the upstream: ages and delays depend on them."""
     for url in metadata_urls(mirror):
         try:
             theirs = find_newest(url, timeout=_TIMEOUT).clock
@@ -122,7 +122,7 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
-    """Ask a metadata URL for its newest commit; a failure is a finding."""
+    """Request the newest commit of a metadata URL; a failure becomes the finding."""
     try:
         if url.listed is not None:
             return ok(describe_listing(url.listed, _TIMEOUT))
