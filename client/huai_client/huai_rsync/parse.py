@@ -109,7 +109,10 @@ _REMOTE = re.compile(r"[^/]*:")
 
 
 def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
-    """Parse a command line, without the program's name; `Passthrough`: for the real rsync."""
+    """Parse a command line, without the program's name, to a request.
+
+    Returns a `Passthrough` if the real rsync has to run it.
+    """
     reading = _Reading()
     try:
         for word in words(arguments):

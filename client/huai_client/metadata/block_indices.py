@@ -47,7 +47,10 @@ class BlockIndexFetch:
             return None
 
     def _fetch(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
-        """Fetch a file's block index; None if not served, `FormatError` if it does not fit."""
+        """Fetch a file's block index; None if not served.
+
+        Raises `FormatError` if it does not fit the file.
+        """
         name = digest.hex()
         path = f"blocks/{name[:2]}/{name}"
         limit = BlockIndex.length(size)

@@ -132,7 +132,10 @@ class Failover:
         failures: dict[MetadataUrl, Failure] = {}
 
         def try_all() -> T | None:
-            """Return the first result; None if no URL has it, an error if all fail."""
+            """Return the first result, or None if no URL that responds has one.
+
+            Raises `_AllFailedError` if none responds.
+            """
             answered = False
             for url in sorted(self._ordered(), key=self._lacking.__contains__):
                 try:

@@ -133,7 +133,7 @@ class MetadataUrl(NamedTuple):
     def of(
         cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS, listing: ListSettings | None = None
     ) -> "MetadataUrl":
-        """Return the repository or daemon at `url`, or `module` of a huai server at that base URL.
+        """Return the URL of a repository or daemon, or of `module` of a huai server at `url`.
 
         `listing` has the settings for an upstream that is listed.
         """

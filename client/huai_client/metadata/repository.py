@@ -413,7 +413,7 @@ class Repository:
 
     @contextmanager
     def until(self, deadline: Deadline) -> Iterator[None]:
-        """Limit reads of objects within the block: `TimeUpError` after `deadline`."""
+        """Within the block, reading an object raises `TimeUpError` after `deadline`."""
         self._deadline = deadline
         try:
             yield

@@ -138,7 +138,8 @@ class Signatures:
     def check(self, commit: str, descriptor: Descriptor) -> None:
         """Compare the promise of a signed commit with its descriptor and the clock.
 
-        Raises `UntrustedError` or `ExpiredError`.
+        Raises `UntrustedError` if it is signed for another module, and `ExpiredError` if the
+        promise is over (with `verify = "require"`) or the signature is dated in the future.
         """
         verdict = self._verdicts.get(commit)
         if verdict is None:

@@ -110,7 +110,7 @@ class Undeletable(Keeper):
         return self.rules.protects(path, directory=directory)
 
     def drop_kept(self, diff: TreeDiff, tree: ReadableTree) -> TreeDiff:
-        """Return the comparison without deletions of paths that stay and of those above."""
+        """Return the comparison without deletions of protected paths and the directories above."""
         if not self:
             return diff
         contents = ProtectedContents(tree, self)

@@ -71,7 +71,7 @@ class Journal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def is_sound(self) -> bool:
-        """Return True if this program may have written it."""
+        """Return True if its version and its ranges are valid."""
         end = 0
         for begin, after in self.ranges:
             if not end <= begin < after <= self.patch.size:

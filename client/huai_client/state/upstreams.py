@@ -182,7 +182,10 @@ class UpstreamSpeed:
         return self._services.rows.get(service)
 
     def observe(self, service: str, size: int, seconds: float, first_byte: float = 0) -> None:
-        """Record a transfer of `size` bytes in `seconds`, the first after `first_byte` or 0."""
+        """Record a transfer of `size` bytes in `seconds`.
+
+        Its first byte came after `first_byte` seconds, 0 if unknown.
+        """
         rate = size / seconds if size >= _TELLING and seconds > 0 else 0.0
         if not service or not (rate or first_byte):
             return

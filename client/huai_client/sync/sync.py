@@ -244,7 +244,10 @@ class Sync:
         return applied is not None and self._repository.has(applied)
 
     def _accepted(self, commit: Commit) -> Accepted:
-        """Return the highest serial and the identity to be accepted with a commit."""
+        """Return what the state records of a commit.
+
+        That is the highest serial seen, the module's identity, and the end of the signature.
+        """
         serial = commit.info.serial
         if not self._options.accept_rollback:
             serial = max(serial, self._record.state.serial)

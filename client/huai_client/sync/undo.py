@@ -73,7 +73,10 @@ class TrashContent:
         _listener: Listener,
         _synced: int,
     ) -> StagedContent:
-        """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
+        """Stage the content from this machine.
+
+        If some is missing, removes the staging area and raises `NotUndoableError`.
+        """
         files = prepared.plan.fetches
         staging.prune(files)
         staging.recover(files)

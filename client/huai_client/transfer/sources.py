@@ -64,7 +64,10 @@ class Sources:
             self._urls.append(url)
 
     def usable(self) -> list[ContentUrl]:
-        """Return the URLs to try, in order; raises the last refusal if none is left."""
+        """Return the URLs to try, in order.
+
+        Raises the last `UpstreamRefusedError` if none is left.
+        """
         with self._lock:
             if not self._urls and self._refusal:
                 raise self._refusal

@@ -165,7 +165,7 @@ class Children(AbstractContextManager["Children"]):
         handlers: tuple[OutputHandler, OutputHandler],
         ended: Callable[[int, float], None],
     ) -> None:
-        """Do `work` in a process; `ended` gets its exit code and its duration in seconds.
+        """Do `work` in a child process; `ended` gets its exit code and its duration in seconds.
 
         `handlers` get its standard output, and its standard error.
         """

@@ -83,7 +83,10 @@ def listen_alone(source: WatchedUpstream) -> int:
 
 
 def _round(source: WatchedUpstream, print_event: PrintEvent) -> tuple[float, bool]:
-    """Listen to the first URL that responds; return the least pause, and True if it lasted."""
+    """Listen to the first URL that responds, until the connection ends.
+
+    Returns the least seconds to wait before the next round, and True if the connection lasted.
+    """
     pauses: list[float] = []
     for position, base in enumerate(source.urls):
         began = time.monotonic()

@@ -51,7 +51,10 @@ class SyncSchedule:
         self._working: set[str] = set()
 
     def set_modules(self, rhythms: Mapping[str, Rhythm], now: float) -> None:
-        """Replace the modules; new ones are due within the spread, changed ones in an interval."""
+        """Replace the modules; new ones are due within their spread.
+
+        Those with another rhythm are due after their new interval at the latest.
+        """
         for name in self._modules.keys() - rhythms.keys():
             del self._modules[name]
         for name, rhythm in rhythms.items():

@@ -107,7 +107,7 @@ class ListedDaemon:
     ) -> ListOutcome:
         """Log in, send rsync's arguments and `names`, and add what is listed to `entries`.
 
-        An `UpstreamError` if the list is cut off.
+        Raises `UpstreamError` if the list is cut off.
         """
         top = b"%b/%b" % (self._module, folder)
         argv = [b"--server", b"--sender", *arguments, b".", top]

@@ -23,9 +23,7 @@ _ENTRIES_MOST = 1 << 22
 def find_published(daemon: ListedDaemon) -> str:
     """Return the name of the list that the upstream publishes in its top directory, or empty.
 
-    Of several, the first by name.
-
-    `quick-fedora-mirror` reads the same lists.
+    Of several, returns the first by name.  `quick-fedora-mirror` reads the same lists.
     """
     entries = _empty()
     daemon.list_top(entries)
