@@ -98,7 +98,7 @@ def test_extraneous_files_stay_where_a_file_comes(pair: Pair) -> None:
     up.commit()
     ended = down.sync()
     assert ended.code == 23, ended
-    assert "big/1: another entry is to be here, and it holds big/1/mine" in ended.err
+    assert "big/1: cannot be replaced, because it holds big/1/mine" in ended.err
     assert (down.dest / "big" / "1" / "mine").read_bytes() == b"mine"
     assert down.sync("--adopt", "--delete-extraneous").code == 0
     assert_equal(up, down)

@@ -195,8 +195,8 @@ class _Run:
             return
         if extraneous is not None:
             reason = (
-                f"another entry is to be here, and it holds {show(extraneous)}, which no "
-                "snapshot names: move that away, or sync with --adopt --delete-extraneous"
+                f"cannot be replaced, because it holds {show(extraneous)}, which no snapshot "
+                "names: move that away, or sync with --adopt --delete-extraneous"
             )
             self.problems.append(FailedPath(site, reason))
             self._withholding.fail(site)
