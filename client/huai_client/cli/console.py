@@ -75,7 +75,10 @@ class Console:
         self.event("warning", message=text)
 
     def advice(self, text: str) -> None:
-        """Log a warning about a decision of either side; print it unless `quiet`, and an event."""
+        """Log a warning about what an administrator, of either side, decided.
+
+        Also prints it to standard error unless `quiet`, and a `warning` event with `as_json`.
+        """
         line = f"{self.module}: {text}"
         if self.quiet:
             self.log(line)

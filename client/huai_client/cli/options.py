@@ -152,7 +152,10 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         accept_rollback: bool,
         **rest: Any,
     ) -> int:
-        """Call `function` with the parsed options; raises `DeleteLimitError` for a wrong limit."""
+        """Call `function` with the parsed options, and return its exit code.
+
+        Raises `DeleteLimitError` for a malformed limit.
+        """
         if max_delete is not None or max_delete_in:
             from huai_client.plan.deletions import parse_exceptions, parse_limit
 

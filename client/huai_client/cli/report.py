@@ -112,7 +112,10 @@ def by_stat_line(prepared: PreparedPlan) -> str:
 
 
 def warnings(prepared: PreparedPlan) -> Iterator[str]:
-    """Yield warnings about a plan."""
+    """Yield a line for each kind of thing in a plan that an administrator should know.
+
+    For example: symlinks that lead out of the tree, modes made safe, extraneous entries.
+    """
     if prepared.refused:
         yield f"a sync would refuse this: {prepared.refused}"
     for path in prepared.unlimited:

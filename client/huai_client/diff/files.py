@@ -42,7 +42,7 @@ def digests(files: Sequence[File]) -> Iterator[bytes | None]:
 
 
 def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
-    """Yield an attribute of each entry; rows of the engine are read in steps."""
+    """Yield the attribute `name` of each entry; rows of the engine are read in steps."""
     if isinstance(entries, _native.Rows):
         steps = (entries[begin : begin + _STEP] for begin in range(0, len(entries), _STEP))
         return chain.from_iterable(map(methodcaller(f"{name}s"), steps))

@@ -42,7 +42,7 @@ class RenamedView(View):
         return super().open_file(self._before(path))
 
     def _before(self, path: RelPath) -> RelPath:
-        """Return the path before the moves; raise an error if it is about to be moved."""
+        """Return the path before the moves; raises `PathError` if it is about to be moved."""
         before = self._renames.before(path)
         if before is None:
             raise moving(path)

@@ -111,7 +111,10 @@ class Matching:
         return None
 
     def _by_name(self, fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
-        """Find moves: a file that is removed, and added elsewhere under the same name."""
+        """Yield the new path of each file that seems to be moved, and its old file as the source.
+
+        That is one file removed, and one added elsewhere under the same name.
+        """
         removed: dict[_Name, list[_LocalFile]] = defaultdict(list)
         for local in self._local:
             if local.source.candidate.expected is None:

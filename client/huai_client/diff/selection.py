@@ -99,7 +99,7 @@ class Extent(NamedTuple):
         return cls(entries, size)
 
     def after(self, steps: Iterable[Difference]) -> Self:
-        """Return the extent after `steps`; a move changes nothing."""
+        """Return the extent of the selection once `steps` are made; a move changes nothing."""
         entries, size = self
         for step in steps:
             if isinstance(step, Change):
@@ -182,7 +182,10 @@ class _SplitMoves:
         self._new: set[RelPath] = set()
 
     def covers(self, difference: Difference) -> bool:
-        """Record a move; return True for a change in a recorded directory: it was reported."""
+        """Return True for a change at or below the new path of a move given before.
+
+        That was reported with the move.  For a move, records it and returns False.
+        """
         if isinstance(difference, Moved):
             self._new.add(difference.new)
             return False

@@ -37,7 +37,7 @@ def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, s
 
 
 def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
-    """Return further variables, for hooks that run after the sync."""
+    """Return the environment variables that only hooks after the sync get."""
     return {
         "HUAI_EXIT_CODE": str(record.code),
         "HUAI_REASON": quoted(record.reason, _REASON),

@@ -77,10 +77,10 @@ def unlike_filter(call_rules: "tuple[Rule, ...]", module: Module, root: Path) ->
 
 
 def beyond_filter(call_rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
-    """Return the first rule that may include more than the module's filter, or an empty text.
+    """Return why a call may include more than the module's filter, or an empty text.
 
-    As the first rule that matches decides, a call with the filter's rules in their order includes
-    no more than these if all its other rules before the last of them exclude.
+    The first rule that matches decides.  So a call includes no more if it has all rules of the
+    filter in their order, and any others before the last of these exclude.
     """
     own = [*_own(module, root)]
     for rule in mirrored(call_rules):

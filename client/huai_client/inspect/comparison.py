@@ -84,7 +84,7 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
-    """Sort by path, up to `SORTED_MOST` changes; at one path a removal comes first."""
+    """Yield `steps` by path, a removal first; more than `SORTED_MOST` of them are not sorted."""
     steps = iter(steps)
     first = list(islice(steps, SORTED_MOST + 1))
     if len(first) <= SORTED_MOST:

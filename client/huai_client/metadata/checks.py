@@ -67,8 +67,8 @@ def check_serial(commit: Commit, state: State) -> None:
 def check_times(commit: Commit, applied: Commit) -> None:
     """Raise `RolledBackError` if a printed list is older than that of the applied commit.
 
-    It is if files have earlier times than before, and no entry has a later one.  The time of a
-    directory may be that of its newest file, which may have been removed, so it does not count.
+    A list is older if files have earlier times than before, and no entry has a later one.  The time
+    of a directory may be that of its newest file, which may have been removed: it does not count.
     """
     earlier = None
     for change in diff(applied.snapshot, commit.snapshot):

@@ -41,9 +41,10 @@ class CommitEvent(msgspec.Struct, frozen=True):
 
 
 def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[CommitEvent | None]:
-    """Stay connected and yield each commit of `modules`; None for the connection and heartbeats.
+    """Stay connected, and yield an event for each new commit of `modules`.
 
-    Ends when the upstream closes the stream; every failure is an `UpstreamError`.
+    Yields None once connected, and for each heartbeat or other message.  Ends when the upstream
+    closes the stream; every failure is an `UpstreamError`.
     """
     names = frozenset(modules)
     query = urlencode([("module", name) for name in sorted(names)])

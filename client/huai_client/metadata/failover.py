@@ -217,14 +217,14 @@ class Failover:
         return [late[self.first]] if late else []
 
     def _ordered(self) -> list[MetadataUrl]:
-        """Return the URLs: the last that answered first, those that failed lately last."""
+        """Return the URLs to try in order: the one that answered last, others, those that fail."""
         by_failures = sorted(
             self.urls, key=lambda url: self._health.failed_lately(url.service, str(url))
         )
         return sorted(by_failures, key=lambda url: url != self._answered)
 
     def _failed(self, url: MetadataUrl, error: Failure) -> None:
-        """Record a temporary failure of the service; report the failure of one of several URLs."""
+        """Record a temporary `error` as a failure of the service; report any if more URLs exist."""
         # An incomplete copy does not concern other modules of its service, and is soon complete.
         if isinstance(error, UpstreamDownError) and not isinstance(error, IncompleteCopyError):
             self._health.failed(url.service, error.message, seconds=error.retry_after)

@@ -140,7 +140,10 @@ class StaticFetch:
             raise IncompleteCopyError(error.message) from error
 
     def _complete(self) -> tuple[Path, ...]:
-        """Fetch the cheapest way; if its packs are wrong, the way from nothing."""
+        """Fetch the packs of the cheapest way to the newest commit; return their paths.
+
+        If they are wrong, fetches the way that needs no local commit.
+        """
         local, commit = self._local, self.newest.commit
         if commit in local.complete or commit in local.older:
             return ()
@@ -198,9 +201,9 @@ class StaticFetch:
     def _follow(
         self, way: list[_Hop], bases: dict[str, CommitObject], complete: dict[str, CommitObject]
     ) -> None:
-        """Fetch the steps of `way`, in order; call `on_step` after each but the last.
+        """Fetch the packs of `way`, in order; call `on_step` after each but the last.
 
-        The first builds on the commits in `bases`.  Those in `complete` are here.
+        The first builds on the commits in `bases`.  The objects of those in `complete` are here.
         """
         local = self._local
         older = local.heads(local.older)

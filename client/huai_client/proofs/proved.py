@@ -17,7 +17,7 @@ class Proved(NamedTuple):
     """The reason of a refusal, or empty."""
 
     def refused(self) -> str:
-        """Return the message of a refusal."""
+        """Return a line for people that says why the repository's indices are not published."""
         top = show(self.repository.top) if self.repository.top else "the whole tree"
         return (
             f"{self.repository.profile} repository, {top}: {self.failure}; its indices and "

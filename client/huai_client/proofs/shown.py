@@ -162,7 +162,10 @@ def _in_staging(
 
 
 def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath, bytes | Symlink]:
-    """Return the pointers that stay, in the directories in which others change."""
+    """Return the pointers that stay in the directories in which others change.
+
+    Gives the path on disk of a file, or the symlink, by the path in the tree.
+    """
     contents: dict[RelPath, bytes | Symlink] = {}
     for folder in changed.folders:
         if not tree.is_directory(folder):

@@ -33,9 +33,10 @@ def in_rows(
     may: Callable[[T], bool],
     withholding: Withholding,
 ) -> Iterator[Steps[T]]:
-    """Do steps row by row, once a path waits only those that `may` allows; yield each row.
+    """Do the steps `items` row by row, and yield those done of each row, with the first failure.
 
-    Report a failure to `withholding` before requesting the next row.  Raises `StorageError`; then
+    Once a path waits, does only those that `may` allows; so the caller has to report a failure to
+    `withholding` before it requests the next row.  Raises `StorageError` if the disk failed; then
     the rest was not tried.
     """
     begin, length = 0, _LENGTH

@@ -86,7 +86,7 @@ class Incoming:
         self._arrived.finish(finished)
 
     def begin(self, files: Iterable[File]) -> int:
-        """Start a run, with partials of `files` as bases for rsync; return its number."""
+        """Start a run of rsync, with partials of `files` as bases; return the run's number."""
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:

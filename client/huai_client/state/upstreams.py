@@ -108,7 +108,7 @@ class _Services(Generic[R]):
                     replace_file(self._path, content, fresh, permissions=0o600, durable=False)
 
     def _read(self) -> dict[str, R]:
-        """Return the rows by service."""
+        """Read the recent rows, by service; none if the file is missing or unreadable."""
         if self._path is None:
             return {}
         try:

@@ -105,7 +105,7 @@ def _write(top: Path, data: bytes) -> None:
 
 
 def _replace(dest: int, top: Path, data: bytes) -> None:
-    """Replace the file by a rename, durably; restore the times of the tree's top."""
+    """Replace the attestation in the tree by a rename, durably; restore the times of the top."""
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:

@@ -126,7 +126,7 @@ class Run:
             return self._undo_recorded(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> "PreparedPlan":
-        """Fetch the newest metadata, and return the plan of a sync after `approve`."""
+        """Fetch the newest metadata, and return the plan of a sync; `approve` may refuse it."""
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)

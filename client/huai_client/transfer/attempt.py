@@ -184,10 +184,12 @@ def _names(shared: Shared, batch: Batch, url: ContentUrl) -> command.Names:
 def _may_arrive_by_name(
     shared: Shared, batch: Batch, run: RsyncProcess, failure: HuaiError | None
 ) -> bool:
-    """Set `batch.by_name`, and return it: True if files have to be requested one by one.
+    """Return True if the open files of `batch` have to be requested one by one.
 
-    A directory may be unreadable though its files are not.  One may hold far more than the metadata
-    list: then no other directory is requested as a whole either.
+    Sets `batch.by_name` to that.
+
+    That may help if a directory is unreadable and its files are not.  If a directory holds far more
+    than the metadata list, no other one is requested as a whole either.
     """
     is_missing = any(verdict is Arrival.MISSING for _, verdict in batch.verdicts)
     batch.by_name = run.output.too_much or (failure is None and is_missing)

@@ -133,7 +133,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         staging = self._staging
 
         def stage(some: list[File], area: _Area) -> _Ways:
-            """Copy or link files from their staged twins."""
+            """Copy or link files from their staged twins; return how each was staged."""
             sources = [sources_by_path[reuses[file.path].source] for file in some]
             pairs = zip(sources, some, strict=True)
             keys = [
@@ -154,7 +154,10 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         return Reused(linked, cloned, copied, self._bytes)
 
     def _stage_from(self, tree: str, files: list[File], reuses: Mapping[RelPath, Reuse]) -> None:
-        """Stage `files` from sources that are all in `tree`."""
+        """Stage `files` from sources in `tree`; empty: the module's own.
+
+        Stages none if `tree` cannot be opened.
+        """
         view = self._view
         if tree:
             try:

@@ -100,7 +100,7 @@ class Streams:
         unanswered: list[TransferError] = []
 
         def ask() -> list[Batch]:
-            """Try all URLs, and note the error if none answers."""
+            """Return the result of `_try_urls`; notes the error if no URL answers."""
             try:
                 return self._try_urls(batch, stream)
             except _UNANSWERED as error:

@@ -210,9 +210,9 @@ class Tree(View):
         return self._begin_keeping(path)
 
     def _begin_keeping(self, path: RelPath) -> RowResult | None:
-        """Set the folder for former files, once, for a row that begins with `path`.
+        """Before the first row, tell the engine where to keep the files that are replaced.
 
-        Returns a failure, or None.
+        The row begins with `path`.  Returns a failure, or None.
         """
         if self._keep is None:
             return None

@@ -65,7 +65,10 @@ class PathJob(VerifyJob):
     def start(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
-        """Begin; raises `NoSuchPathError` for a path in neither the commit nor the tree."""
+        """Begin behind `after`, as `VerifyJob.start` does.
+
+        Raises `NoSuchPathError` for a path in neither the commit nor the tree.
+        """
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
         if staging or absent:
@@ -93,7 +96,7 @@ class PartJob(VerifyJob):
     def start(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
-        """Begin; there is nothing to verify if a newer commit does not have this part."""
+        """Begin behind `after`; the job is empty if the commit does not have this part."""
         part = part_at(expected.selection, self.path)
         if part is None:
             return StartedJob(iter(()), lambda: iter(()))

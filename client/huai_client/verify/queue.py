@@ -57,7 +57,7 @@ class Queue:
         """The number of differing paths that an earlier run found, by the part that it began."""
 
     def jobs(self, selection: Selection) -> Iterator[VerifyJob]:
-        """Yield the jobs in order."""
+        """Yield the jobs that the request asks for: a sample, a path, or parts, oldest first."""
         request = self._request
         if request.sample is not None:
             yield SampleJob(request.sample, request.seed)

@@ -88,7 +88,7 @@ class VerifyRun:
                 record.record_damage(part, count)
 
     def _now(self, record: VerificationRecord) -> ExpectedTree:
-        """Return the expected tree at this moment; `record` follows a change of it."""
+        """Return the tree that is expected now; if a sync changed it, adapt `record` to that."""
         if self._expected is None or not self._expected.holds():
             self._expected = ExpectedTree(self._mirror)
             follow_selection(record, self._expected.applied, self._expected.selection)

@@ -247,7 +247,7 @@ class _ModuleStatus:
         yield from self._verification()
 
     def _last_run(self) -> Iterator[str]:
-        """Yield when the last run was in step, and since when runs fail."""
+        """Yield lines that say when the last run was in step, and since when runs fail."""
         last = self.last
         if last is None:
             return
@@ -257,7 +257,7 @@ class _ModuleStatus:
             yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
 
     def _activity(self) -> Iterator[str]:
-        """Yield an interrupted run, the running ones, and delayed deletions."""
+        """Yield lines about an interrupted run, the running ones, and delayed deletions."""
         if self._state.attempted:
             yield interruption(self._places.history, self.last)
         if self._running:
@@ -268,7 +268,7 @@ class _ModuleStatus:
             yield counted(self._delayed, "delayed deletion", "delayed deletions")
 
     def _filter(self) -> Iterator[str]:
-        """Yield how many filter rules are applied, or will be."""
+        """Yield a line that says how many filter rules are applied, or will be."""
         if rules := TreeSettings.parse(self._state.filter).rules.count("\n"):
             yield f"a part of it by a filter of {counted(rules, 'rule')}"
         if self.module.filter and not rules:

@@ -115,7 +115,10 @@ def _listed(local: Commit | None, url: MetadataUrl) -> Commit:
 def _fetched(
     repository: Repository, urls: Sequence[MetadataUrl], deadline: Deadline, judge: Judge
 ) -> Commit:
-    """Fetch the newest commit from the first URL that responds, or raise the first error."""
+    """Fetch the newest commit from the first URL that responds; `judge` may refuse it.
+
+    Raises the first `UpstreamError` if none responds.
+    """
     failures: list[UpstreamError] = []
     for url in urls:
         try:

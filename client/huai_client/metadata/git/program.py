@@ -186,10 +186,7 @@ class GitProgram:
 
 
 def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | OSError:
-    """Return the error for git's exit code and output; for a full disk it is an `OSError`.
-
-    Pure.
-    """
+    """Return the error for git's exit code and output; for a full disk it is an `OSError`."""
     if code == _NO_SUCH_REF:
         return NotServedError(
             f"{metadata}: nothing is committed there yet",

@@ -61,7 +61,11 @@ def _rules(texts: list[str]) -> tuple[StageRule, ...]:
 
 
 def list_volatile_rules(module: Module, descriptor: Descriptor) -> list[VolatileRule]:
-    """Return the rules of files that change without a commit: of client.toml, else all others."""
+    """Return the rules of files that change without a commit.
+
+    Those of the key `volatile`, if it is set; else those of `publish`, of the upstream, and the
+    known ones.
+    """
     if module.volatile is not None:
         rules = own_rules(volatile_rules(module.volatile))
     else:

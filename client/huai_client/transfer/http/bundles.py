@@ -45,7 +45,10 @@ def _may_offer_bundles(url: ContentUrl, hosts: Hosts) -> bool:
 def request_batch(
     shared: Shared, batch: Batch, url: ContentUrl, stream: int
 ) -> TransferError | None:
-    """Request the open files of `batch`, small ones in bundles if offered; as `http_batch`."""
+    """Request the open files of `batch`, small ones in bundles if offered.
+
+    Returns and raises what `http_batch` does.
+    """
     if not _may_offer_bundles(url, shared.options.hosts):
         return http_batch(shared, batch, url, stream)
     volatile = shared.options.volatile
@@ -115,7 +118,7 @@ def _transfer(
 
 
 def _wrong_content(shared: Shared, url: ContentUrl) -> WrongContentError | None:
-    """Return the error that ends the use of this URL, if there is another one."""
+    """Return an error that ends the use of `url`; None if no other URL is usable."""
     if all(other == url for other in shared.sources.usable()):
         return None
     return WrongContentError(
@@ -163,7 +166,10 @@ class _Bundles(Sink):
         self._is_over = False
 
     def next_job(self) -> Job | None:
-        """Return a request for the rest; None if the one before brought nothing, or at the end."""
+        """Return a request for the rest, or None.
+
+        None while a request is running, if the last one brought no file, or if all arrived.
+        """
         if self._reached is not None or self._is_over:
             return None
         self._reached = self.files

@@ -262,7 +262,7 @@ _SHARE = 4
 def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
     """Return connections within `grant`; none is opened before the first request.
 
-    Raises what `headers_for` raises, and `TlsError`.
+    Raises the errors of `headers_for`, and `TlsError` for unusable certificates.
     """
     check_key(options.tls.files)
     return Connections(

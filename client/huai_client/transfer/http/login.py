@@ -29,8 +29,7 @@ LOGIN_HINT = (
 def headers_for(url: ContentUrl, file: Path | None) -> tuple[str, ...]:
     """Return the header lines for the service of `url`.
 
-    Raises `TransferOptionsError` for a `file` that cannot be used, `UpstreamError` for such a
-    netrc.
+    Raises `TransferOptionsError` for an unusable `file`, `UpstreamError` for an unusable netrc.
     """
     if not url.own:
         return ()

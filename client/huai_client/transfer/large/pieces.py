@@ -97,7 +97,7 @@ class Pieces(AbstractContextManager["Pieces"]):
             self._tally.ended()
 
     def _groups(self) -> Iterator[list[ContentUrl]]:
-        """Yield groups of URLs that are used at the same time."""
+        """Yield groups of URLs to use at the same time, in order; avoided URLs come last."""
         avoided = [url for url in self.urls() if url in self._avoided]
         for tier in _tiers(self.urls()):
             if usable := [url for url in tier if url not in avoided]:

@@ -80,7 +80,10 @@ class Arriving(Piece):
                 _write(self._new_file.handle, position, data)
 
     def complete(self) -> None:
-        """Prove the range; raises `WrongBlockError` if a block of it is wrong."""
+        """Verify the received range by its blocks, and record it; wrong ones are missing again.
+
+        Raises `WrongBlockError` if a block is wrong.
+        """
         new_file, aside = self._new_file, self._aside
         handle = new_file.handle if aside < 0 else aside
         wrong = new_file.blocks.wrong_ranges(handle, [self.span], _THREADS)

@@ -65,7 +65,10 @@ def version() -> int:
 
 
 def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
-    """Call `start` in a thread restricted to `domain`, if the kernel can; return its result."""
+    """Call `start` in a thread restricted to `domain`; return its result.
+
+    Calls it unrestricted without a `domain`, or if the kernel has no Landlock.
+    """
     if domain is None or not version():
         return start()
     results: list[T] = []

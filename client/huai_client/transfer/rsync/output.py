@@ -75,7 +75,7 @@ class RsyncOutput:
         self._err = b""
 
     def read_output(self, data: bytes) -> None:
-        """Read a piece of standard output; of reports that follow each other, only the last."""
+        """Parse a piece of standard output; of progress reports in a row, only the last ones."""
         *lines, last = (self._out + data).split(b"\n")
         reports, _, rest = last.rpartition(b"\r")
         for line in (*lines, reports):
