@@ -6,7 +6,7 @@ a tuple does not know its class.
 
 from typing import NamedTuple, TypeAlias
 
-from huai_schema.paths import RelPath, exact, show
+from huai_schema.paths import RelPath, path_as_text, show
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -71,7 +71,7 @@ def entry_values(entry: Entry | None) -> dict[str, object] | None:
     }
     if isinstance(entry, File):
         values["size"] = entry.size
-        values["link"] = None if entry.link is None else exact(entry.link)
+        values["link"] = None if entry.link is None else path_as_text(entry.link)
         values["digest"] = None if entry.digest is None else entry.digest.hex()
     elif isinstance(entry, Symlink):
         values["target"] = show(entry.target)

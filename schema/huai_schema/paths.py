@@ -34,7 +34,7 @@ def escape_controls(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def exact(path: bytes) -> str:
+def path_as_text(path: bytes) -> str:
     """Return a path for programs, `.` for `ROOT`: UTF-8, other bytes as `surrogateescape` does."""
     return path.decode("utf-8", "surrogateescape") or "."
 

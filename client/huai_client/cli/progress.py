@@ -16,7 +16,7 @@ from huai_client.transfer.listener import Listener
 from huai_program.ending import json_line
 from huai_program.humanize import counted, human, short_span
 from huai_schema.entries import File
-from huai_schema.paths import exact
+from huai_schema.paths import path_as_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -250,11 +250,11 @@ class JsonProgress(LoggedProgress):
     def finished(self, files: Sequence[File]) -> None:
         """Print `file-arrived`: path, bytes."""
         for file in files:
-            self._print("file-arrived", path=exact(file.path), bytes=file.size)
+            self._print("file-arrived", path=path_as_text(file.path), bytes=file.size)
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """Print `file-missing` or `file-mismatch`: path, bytes."""
-        self._print(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
+        self._print(f"file-{verdict.value}", path=path_as_text(file.path), bytes=file.size)
 
     def retried(self, reason: str) -> None:
         """Log the reason, and print `transfer-retried`: reason."""

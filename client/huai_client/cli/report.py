@@ -14,7 +14,7 @@ from huai_client.transfer.local import Reused
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_program.humanize import counted, human
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 
 _FAILURES_JSON = 1000
 _REUSED = ("file that is", "files that are")
@@ -191,7 +191,7 @@ def show_difference(console: Console, difference: Difference) -> None:
     console.result(text + (f"  ({detail})" if detail else ""))
     console.event(
         "difference",
-        path=exact(difference.path),
+        path=path_as_text(difference.path),
         difference=str(difference.kind),
         attributes=list(difference.attributes),
         reason=difference.reason,

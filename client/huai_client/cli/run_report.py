@@ -12,7 +12,7 @@ from huai_client.run.ages import clock_warning
 from huai_client.state import state as states
 from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 
 if TYPE_CHECKING:
     from huai_client.diff.candidate import Difference
@@ -127,7 +127,7 @@ class ConsoleReport:
         """Print a proof as a JSON event."""
         self._console.event(
             "proof",
-            path=exact(proved.repository.top),
+            path=path_as_text(proved.repository.top),
             profile=proved.repository.profile,
             milliseconds=round(1000 * proved.seconds),
             failure=proved.failure,
@@ -217,7 +217,10 @@ class ConsoleReport:
         for repo in prepared.repositories:
             self._console.info(f"{repo.profile} repository: {show(repo.top)} ({repo.found_by})")
             self._console.event(
-                "repository", path=exact(repo.top), profile=repo.profile, found_by=repo.found_by
+                "repository",
+                path=path_as_text(repo.top),
+                profile=repo.profile,
+                found_by=repo.found_by,
             )
         for warning in warnings(prepared):
             self._console.warning(warning)
@@ -235,13 +238,17 @@ class ConsoleReport:
                 text = f"{operation:10} {show(path)}" + (f"  ({detail})" if detail else "")
                 self._console.result(text)
             self._console.event(
-                "operation", operation=operation, path=exact(path), detail=detail, volatile=volatile
+                "operation",
+                operation=operation,
+                path=path_as_text(path),
+                detail=detail,
+                volatile=volatile,
             )
         for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
             count += 1
             if count <= most:
                 self._console.result(f"{'delayed':10} {show(path)}  ({when})")
-            self._console.event("delayed", path=exact(path), until=when)
+            self._console.event("delayed", path=path_as_text(path), until=when)
         if count > most:
             self._console.result(
                 f"and {count - most:,} more: huai-client plan --list {self._name} shows them all"

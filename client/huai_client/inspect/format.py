@@ -9,7 +9,7 @@ from huai_client.inspect.comparison import Sign, SnapshotChange
 from huai_client.state.history import RunRecord
 from huai_program.humanize import counted, human, moment
 from huai_schema.entries import Entry, File, Symlink, entry_values, kind_name
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 
 _SECOND = 1_000_000_000
 _DIGEST_SHOWN = 16
@@ -65,8 +65,8 @@ def step_values(step: SnapshotChange) -> dict[str, object]:
     """Return a change for JSON; for a moved directory only its paths."""
     return {
         "change": str(step.sign),
-        "path": exact(step.path),
-        "source": None if step.source is None else exact(step.source),
+        "path": path_as_text(step.path),
+        "source": None if step.source is None else path_as_text(step.source),
         "attributes": list(step.attributes),
         "old": entry_values(step.old),
         "new": entry_values(step.new),

@@ -10,7 +10,7 @@ from huai_client.inspect.why import Filtered, PathStatus, Preview, Reasons
 from huai_program.humanize import counted, moment
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import entry_values
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 
 
 def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
@@ -52,7 +52,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
         reasons.local,
     )
     return {
-        "path": exact(reasons.path),
+        "path": path_as_text(reasons.path),
         "applied": {"commit": reasons.applied.id, "serial": reasons.applied.info.serial},
         "there": entry_values(reasons.entry),
         "brought": event
@@ -72,7 +72,7 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
             "rule_of": reasons.rule_of,
             "repository": placement.repository
             and {
-                "path": exact(placement.repository.top),
+                "path": path_as_text(placement.repository.top),
                 "profile": placement.repository.profile,
                 "found_by": placement.repository.found_by,
             },
@@ -118,7 +118,7 @@ def _filter_values(filtered: Filtered) -> dict[str, object]:
         "protected": filtered.protected,
         "rule": None if decision is None else show(decision.rule.text),
         "place": None if decision is None else decision.rule.place,
-        "matched": None if decision is None else exact(decision.path),
+        "matched": None if decision is None else path_as_text(decision.path),
     }
 
 

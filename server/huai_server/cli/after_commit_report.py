@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from huai_program.humanize import counted, human
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 from huai_server.cli.console import Console
 
 if TYPE_CHECKING:  # only some commands need these
@@ -39,7 +39,7 @@ def show_export(console: Console, name: str, result: "ExportResult", described: 
         commit=described.commit,
         serial=described.info.serial,
         files=[
-            {"path": exact(file.path), "size": file.size, "changed": file.changed}
+            {"path": path_as_text(file.path), "size": file.size, "changed": file.changed}
             for file in result.files
         ],
         left_out=result.left_out,

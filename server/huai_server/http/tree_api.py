@@ -16,7 +16,7 @@ from pydantic import Field
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Entry, entry_values
-from huai_schema.paths import RelPath, exact
+from huai_schema.paths import RelPath, path_as_text
 from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.api import ErrorModel, Model
@@ -193,7 +193,7 @@ def _tree(
 
 
 def _entry_values(entry: Entry) -> dict[str, object]:
-    return {"path": exact(entry.path), **(entry_values(entry) or {})}
+    return {"path": path_as_text(entry.path), **(entry_values(entry) or {})}
 
 
 def _commit_values(head: Head) -> dict[str, Any]:
@@ -210,13 +210,13 @@ def _commit_values(head: Head) -> dict[str, Any]:
 def _difference_values(difference: Difference) -> dict[str, Any]:
     if isinstance(difference, Moved):
         path, old, new = difference.new, None, None
-        source, attributes = exact(difference.old), frozenset[str]()
+        source, attributes = path_as_text(difference.old), frozenset[str]()
     else:
         path, old, new = difference.path, difference.old, difference.new
         source, attributes = None, difference.attributes
     return {
         "change": kind_of(difference),
-        "path": exact(path),
+        "path": path_as_text(path),
         "source": source,
         "attributes": sorted(attributes),
         "old": entry_values(old),

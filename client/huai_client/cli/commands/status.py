@@ -28,7 +28,7 @@ from huai_program.humanize import counted, moment
 from huai_program.locking import holder
 from huai_program.output import end_with_reader
 from huai_schema.errors import ExitCode
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 
 
 @click.command()
@@ -127,7 +127,7 @@ def _show_modules(
             click.echo(f"{name}: {status.module.dest}: {', '.join(status.remarks())}")
         for top in status.tops if parts else ():
             if as_json:
-                print_json("part", module=name, path=exact(top.path), **top.values())
+                print_json("part", module=name, path=path_as_text(top.path), **top.values())
             else:
                 click.echo(f"  {show(top.path)}: {', '.join(_verified_remarks(top))}")
     return code

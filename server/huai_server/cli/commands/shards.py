@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_schema.paths import exact, show
+from huai_schema.paths import path_as_text, show
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
@@ -21,7 +21,9 @@ def command(root: Path, /, name: str, console: Console, *, null: bool) -> int:
     """
     base, planned = modules.plan_shards(root, name)
     for path, entries in planned.items():
-        console.event("planned_shard", module=name, path=exact(path), base=base, entries=entries)
+        console.event(
+            "planned_shard", module=name, path=path_as_text(path), base=base, entries=entries
+        )
         if null:
             click.echo(path + b"\0", nl=False)
         else:
