@@ -127,7 +127,7 @@ def test_what_the_module_drops_is_not_named_and_goes(publisher: Publisher) -> No
     assert before.items() <= all_files(publisher).items()  # for readers of the old head
     assert publisher.publish(now=now + GRACE - 3_000).removed == 0
     assert publisher.publish(now=now + GRACE + 3_000).removed > 5
-    packs = {step.file.pack for step in publisher.head.steps}
+    packs = {step.file.pack_name for step in publisher.head.steps}
     assert {name.removeprefix("static/") for name in all_files(publisher)} == packs
 
 
@@ -233,7 +233,7 @@ def test_check_and_disk_use_know_them(publisher: Publisher) -> None:
     used = disk_use(places).static
     assert used.files == len(all_files(publisher)) + 2  # the head and the record of what is unused
     static = places.repository / "static"
-    pack = static / publisher.head.steps[0].file.pack
+    pack = static / publisher.head.steps[0].file.pack_name
     pack.write_bytes(pack.read_bytes()[:-1])
     report = publisher.upstream.check()
     assert any(f"{pack}: missing or damaged" in fault for fault in report.faults)

@@ -123,7 +123,7 @@ def test_each_commit_publishes(publisher: Publisher, bucket: Bucket, web: Nginx)
     response = httpx.get(address(web, f"blocks/{index.parent.name}/{index.name}"))
     assert response.content == index.read_bytes()
     for step in static.steps:
-        pack = httpx.get(address(web, f"static/{step.file.pack}"))
+        pack = httpx.get(address(web, f"static/{step.file.pack_name}"))
         assert len(pack.content) == step.file.size
         if bucket.complete:
             assert pack.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -175,7 +175,7 @@ def test_what_is_not_needed_goes(
     assert publisher.publish(opened, now=now).removed == 0  # seen to be unused
     assert publisher.publish(opened, now=now + GRACE).removed > 0
     static = Static.decode(httpx.get(address(web, "static/head")).content, "head")
-    packs = {f"static/{step.file.pack}" for step in static.steps}
+    packs = {f"static/{step.file.pack_name}" for step in static.steps}
     assert opened.names("static/packs").keys() == packs
     assert fetch(web, tmp_path / "copy") == publisher.upstream.head.commit
 

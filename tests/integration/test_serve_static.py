@@ -77,7 +77,7 @@ def test_what_may_be_kept_for_how_long(server: Server, publisher: Publisher) -> 
     publisher.publish()
     assert httpx.get(address(server, "static/head"), headers=tag).status_code == 200
     for step in publisher.head.steps:
-        pack = httpx.get(address(server, f"static/{step.file.pack}"))
+        pack = httpx.get(address(server, f"static/{step.file.pack_name}"))
         assert len(pack.content) == step.file.size
         assert "immutable" in pack.headers["cache-control"]
 

@@ -55,7 +55,7 @@ class Published:
 
     def damage(self, step: Step) -> None:
         """Change a byte in the middle of a pack."""
-        path = self.publisher.files / "static" / step.file.pack
+        path = self.publisher.files / "static" / step.file.pack_name
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
@@ -130,7 +130,7 @@ def test_a_step_of_no_use_is_made_up_for(published: Published, tmp_path: Path, w
     if wrong == "damaged":
         published.damage(first)
     else:
-        (publisher.files / "static" / first.file.pack).unlink()
+        (publisher.files / "static" / first.file.pack_name).unlink()
     assert published.fetch(tmp_path / "copy") == publisher.upstream.head.commit
 
 
@@ -146,11 +146,11 @@ def refused(published: Published, folder: Path) -> HuaiError:
 def test_heads_that_lead_nowhere(published: Published, tmp_path: Path) -> None:
     publisher, head = published.publisher, published.publisher.head
     (step,) = head.steps
-    good = (publisher.files / "static" / step.file.pack).read_bytes()
+    good = (publisher.files / "static" / step.file.pack_name).read_bytes()
     # As the head says, and yet no pack, or that of another commit.
     for data, commit in ((b"PACK" + bytes(40), head.commits[1]), (good, "1" * 40)):
         file = StaticFile(len(data), Blake3(data).digest())
-        (publisher.files / "static" / file.pack).write_bytes(data)
+        (publisher.files / "static" / file.pack_name).write_bytes(data)
         published.rewrite(Static({1: commit}, (Step(NOTHING, 1, file),)))
         assert isinstance(refused(published, tmp_path / "copy"), FormatError)
     published.rewrite(Static(head.commits, ()))
@@ -201,10 +201,10 @@ def test_a_run_that_was_cut_goes_on_from_there(published: Published, tmp_path: P
     for number in range(3):
         publisher.change(number)
         publisher.publish()
-    last = publisher.files / "static" / publisher.steps(3)[-1].file.pack
+    last = publisher.files / "static" / publisher.steps(3)[-1].file.pack_name
     away = last.rename(tmp_path / "away")
     full_step = next(step for step in publisher.head.steps if step.old == NOTHING)
-    pack = publisher.files / "static" / full_step.file.pack
+    pack = publisher.files / "static" / full_step.file.pack_name
     pack.rename(tmp_path / "whole")
     with pytest.raises(UpstreamError):
         Repository(copy).fetch(published.url)

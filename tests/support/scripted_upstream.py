@@ -48,7 +48,7 @@ class Script:
     def serve(self, commit: str, pack: bytes) -> None:
         """Serve a head, and the pack of all that it names."""
         file = StaticFile(len(pack), Blake3(pack).digest())
-        self.pack = f"/m.git/static/{file.pack}"
+        self.pack = f"/m.git/static/{file.pack_name}"
         self.replies[HEAD] = Reply(static_head(commit, file))
         self.replies[self.pack] = Reply(pack)
 

@@ -64,7 +64,7 @@ class Publisher:
             start = max((step.new for step in steps if step.old == NOTHING), default=NOTHING)
             if entry.first <= (serial or start) <= entry.last:
                 listed = Static.decode(
-                    (self.files / "static" / entry.file.list).read_bytes(), "list"
+                    (self.files / "static" / entry.file.list_name).read_bytes(), "list"
                 )
                 steps = list(dict.fromkeys((*steps, *listed.steps)))
                 lists += listed.lists
@@ -78,7 +78,7 @@ class Publisher:
             into.mkdir(parents=True)
             git(into, "init", "-q", "--bare", "--initial-branch=main", ".")
         for step in self.steps(serial):
-            pack = (self.files / "static" / step.file.pack).read_bytes()
+            pack = (self.files / "static" / step.file.pack_name).read_bytes()
             assert len(pack) == step.file.size
             git(into, "index-pack", "--stdin", "--fix-thin", stdin=pack)
         newest = self.head.commits[self.head.newest]

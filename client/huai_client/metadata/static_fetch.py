@@ -220,7 +220,7 @@ class StaticFetch:
         """Fetch and install the pack of a hop; return its commit and path."""
         local = self._local
         with IncomingPack(local.path / "objects" / "pack") as pack:
-            self._read(hop.file, hop.file.pack, pack.write)
+            self._read(hop.file, hop.file.pack_name, pack.write)
             return local.install(pack, hop.commit, trees, self._work)
 
     def _fetch_list(self, file: StaticFile) -> Static:
@@ -231,8 +231,8 @@ class StaticFetch:
         parts: list[bytes] = []
         if file.size > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", f"{self._url}/{FOLDER}")
-        self._read(file, file.list, parts.append)
-        return Static.decode(b"".join(parts), f"{self._url}/{FOLDER}/{file.list}")
+        self._read(file, file.list_name, parts.append)
+        return Static.decode(b"".join(parts), f"{self._url}/{FOLDER}/{file.list_name}")
 
     def _read(self, file: StaticFile, name: str, write: Callable[[bytes], object]) -> None:
         """Read all of a file; raises `FormatError` if its size or digest is wrong."""

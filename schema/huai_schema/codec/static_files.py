@@ -39,12 +39,12 @@ class StaticFile(NamedTuple):
     digest: bytes
 
     @property
-    def pack(self) -> str:
+    def pack_name(self) -> str:
         """The name of the pack below `FOLDER`."""
         return f"packs/{self.digest.hex()}.pack"
 
     @property
-    def list(self) -> str:
+    def list_name(self) -> str:
         """The name of the list below `FOLDER`."""
         return f"lists/{self.digest.hex()}"
 

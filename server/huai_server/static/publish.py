@@ -215,18 +215,18 @@ class _Publication:
         with drafted(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()
-            self._add_file(f"{FOLDER}/{file.list}", draft, file)
+            self._add_file(f"{FOLDER}/{file.list_name}", draft, file)
             return file
 
     def _read_list(self, file: StaticFile) -> Static | None:
         """Read a list of the target; None if missing or malformed."""
-        name = f"{FOLDER}/{file.list}"
+        name = f"{FOLDER}/{file.list_name}"
         return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
 
     def _add_pack(self, draft: Draft) -> StaticFile:
         """Write a finished pack to the target."""
         file = draft.finish()
-        self._add_file(f"{FOLDER}/{file.pack}", draft, file)
+        self._add_file(f"{FOLDER}/{file.pack_name}", draft, file)
         return file
 
     def _add_file(self, name: str, draft: Draft, file: StaticFile) -> None:

@@ -40,9 +40,9 @@ def _named_files(target: Target, head: Static) -> set[str]:
     left = [head]
     while left:
         listing = left.pop()
-        names.update(f"{FOLDER}/{step.file.pack}" for step in listing.steps)
+        names.update(f"{FOLDER}/{step.file.pack_name}" for step in listing.steps)
         for entry in listing.lists:
-            name = f"{FOLDER}/{entry.file.list}"
+            name = f"{FOLDER}/{entry.file.list_name}"
             text = None if name in names else target.read(name, STATIC_BYTES)
             names.add(name)
             if text is not None:

@@ -111,8 +111,8 @@ class _Check:
             except (FormatError, FileNotFoundError):
                 damaged.append(path)
                 continue
-            packs.update(folder / step.file.pack for step in static.steps)
-            listed = (folder / each.file.list for each in static.lists)
+            packs.update(folder / step.file.pack_name for step in static.steps)
+            listed = (folder / each.file.list_name for each in static.lists)
             lists += [each for each in listed if each not in lists]
         damaged += [pack for pack in sorted(packs) if not pack.exists() or not _is_whole(pack)]
         hint = f"remove {folder}, and `huai-server publish` writes it again"

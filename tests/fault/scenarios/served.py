@@ -62,7 +62,7 @@ def head_can_be_followed(scene: Publishing, hit: Hit) -> str:
     assert hit.killed or hit.word == "failed" or hit.word.isdigit()
     publisher = scene.publisher
     for step in publisher.steps(0) + publisher.steps(1):
-        assert (publisher.files / "static" / step.file.pack).stat().st_size == step.file.size
+        assert (publisher.files / "static" / step.file.pack_name).stat().st_size == step.file.size
     assert publisher.head.newest in (63, 64)
     return "old" if publisher.head.newest == 63 else "new"
 
