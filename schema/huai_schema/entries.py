@@ -59,7 +59,7 @@ Entry: TypeAlias = File | Directory | Symlink
 
 
 def entry_values(entry: Entry | None) -> dict[str, object] | None:
-    """Return the values for JSON: times in nanoseconds, the mode as a number; None for no entry."""
+    """Return type and attributes for JSON, the mode as a number; None without an entry."""
     if entry is None:
         return None
     values: dict[str, object] = {

@@ -107,12 +107,12 @@ class FormatError(HuaiError):
         self.place = place
 
     def within(self, place: str) -> "FormatError":
-        """Return the error with `place` in front of its own."""
+        """Return an equal error with `place` in front of its own place."""
         return FormatError(self.reason, f"{place}: {self.place}" if self.place else place)
 
 
 class MissingObjectError(FormatError):
     """The upstream builds on an object that is missing here.
 
-    Either it is wrong, or the client has lost an object that it offered.
+    Either the upstream is wrong, or this client lost an object that it claimed to have.
     """

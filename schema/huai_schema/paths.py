@@ -53,7 +53,7 @@ def check_name(name: bytes) -> bytes:
 
 
 def rel_path(raw: bytes) -> RelPath:
-    """Check a path and return it as a `RelPath`; `FormatError`."""
+    """Return `raw` as a `RelPath`; raises `FormatError` if it is too long or not safe."""
     if len(raw) > PATH_BYTES:
         raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
     if raw:
@@ -88,7 +88,7 @@ def path_order(path: bytes) -> bytes:
 
 
 def tree_order(path: bytes, *, directory: bool) -> bytes:
-    r"""Return a key that sorts entries in tree order; a directory's is a prefix of those below.
+    r"""Return a key that sorts entries in tree order; a directory's key begins all keys below it.
 
     Each component ends with \0, and begins with \0 for a leaf, \1 for a directory.
     """
@@ -122,6 +122,6 @@ def ancestors(path: bytes) -> list[RelPath]:
 
 
 def after_moves(path: RelPath, moves: Mapping[RelPath, RelPath]) -> RelPath:
-    """Return the path after `moves` of directories above it, which are new paths by old path."""
+    """Return the path after `moves` (new path by old path) of the nearest directory above it."""
     old = next((above for above in ancestors(path) if above in moves), None)
     return path if old is None else RelPath(moves[old] + path[len(old) :])

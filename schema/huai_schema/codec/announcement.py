@@ -27,7 +27,7 @@ class Announcement(NamedTuple):
 
     @classmethod
     def of(cls, url: str, module: str) -> Self:
-        """Check both values; `FormatError` if one is not valid."""
+        """Return the announcement of both values; raises `FormatError` if a value is not valid."""
         if _URL.fullmatch(url) is None or len(url) > BYTES_MAX // 2:
             raise FormatError(
                 f"{url[:200]!r} is not a URL of metadata "

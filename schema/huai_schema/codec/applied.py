@@ -34,7 +34,7 @@ class AppliedRecord(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Parse a file; `FormatError`."""
+        """Parse the content of the file; raises `FormatError` if it is malformed."""
         match = _TEXT.fullmatch(data)
         if match is None:
             raise FormatError("is not the lines of an applied commit in their order", FILE_NAME)

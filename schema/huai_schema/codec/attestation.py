@@ -66,13 +66,13 @@ class Attestation(NamedTuple):
         ).encode()
 
     def signed(self, sign: Callable[[str, bytes], str]) -> bytes:
-        """Return the text with its signature; `sign` takes a namespace and bytes."""
+        """Return the text and its signature, which `sign` returns for a namespace and bytes."""
         text = self.encode()
         return text + sign(NAMESPACE, text).encode()
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Parse the signed text; `FormatError`."""
+        """Parse the signed text; raises `FormatError` if it is malformed."""
         match = _TEXT.fullmatch(text.decode("ascii", "replace"))
         if match is None:
             raise FormatError("is not the lines of an attestation in their order", _PLACE)
@@ -95,10 +95,11 @@ class SignedAttestation(NamedTuple):
 
     attestation: Attestation
     key: str
+    """The public key that signed it, trusted or not."""
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Parse a file and verify its signature; `FormatError`."""
+        """Parse a file; raises `FormatError` if the text or the signature is not valid."""
         if len(data) > BYTES_MAX:
             raise FormatError(f"more than {BYTES_MAX} bytes", _PLACE)
         text, begin, signature = data.partition(_ARMOR)
@@ -110,7 +111,7 @@ class SignedAttestation(NamedTuple):
 
 
 def is_served_url(text: str) -> bool:
-    """True if `text` is a folder of a web server, or one in a module of an rsync daemon."""
+    """True if `text` is the URL of a web server's folder, or of one in an rsync daemon's module."""
     if len(text) > URL_BYTES_MAX:
         return False
     match = _DAEMON.fullmatch(text)

@@ -27,9 +27,9 @@ _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
 def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
-    """Yield the role of each entry, the entry, and its other text: a target, a leader, or a path.
+    """Decode a batch to role, entry and other text: a symlink's target, a hardlink's leader.
 
-    A moved directory has its former path, and its present one as the other text.
+    Of a moved directory the entry has the former path, and the other text is the present one.
     """
     records, text, owners = batch
     begin = 0
@@ -61,7 +61,10 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
 
 
 def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a listing after the first `skip`, most of which are not decoded."""
+    """Yield the entries of a listing but the first `skip`, most of which are not decoded.
+
+    Raises `FormatError` if a line is malformed.
+    """
     while batch := listing.batch(BATCH):
         count = len(batch[0]) // _RECORD.size
         if skip < count:

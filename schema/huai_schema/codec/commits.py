@@ -93,7 +93,7 @@ class CommitInfo(NamedTuple):
 
     @classmethod
     def decode(cls, message: str) -> "CommitInfo":
-        """Parse a message, ignoring unknown trailers; `FormatError` for any other fault."""
+        """Parse a message; unknown trailers are ignored, any other fault raises `FormatError`."""
         if len(message) > MESSAGE_BYTES:
             raise FormatError("the commit message is too long", "commit")
         lines = message.split("\n")
@@ -115,7 +115,7 @@ class CommitInfo(NamedTuple):
 
 
 def _numbers(trailers: list[str]) -> list[int]:
-    """Return the values of the known trailers; each must be there once, in this order."""
+    """Parse lines to the values of `_KNOWN`; `FormatError` unless each is there once, in order."""
     values: list[tuple[str, int]] = []
     for line in trailers:
         key = line.partition(":")[0].removeprefix("Huai-")
@@ -146,7 +146,7 @@ class CommitObject(NamedTuple):
     message: bytes
 
     def info(self) -> CommitInfo:
-        """Parse the message; `FormatError`."""
+        """Parse the message; raises `FormatError` if it is malformed."""
         try:
             return CommitInfo.decode(self.message.decode())
         except UnicodeDecodeError:
@@ -154,7 +154,7 @@ class CommitObject(NamedTuple):
 
 
 def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> bytes:
-    """Return the content of a commit by huai; `tree` is an id, `parent` a hex id."""
+    """Return a commit object by huai; `parent` is a hex id, `time` seconds since the epoch."""
     lines = [f"tree {tree.hex()}"]
     if parent is not None:
         lines.append(f"parent {parent}")
@@ -163,7 +163,7 @@ def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> b
 
 
 def decode_commit(data: bytes) -> CommitObject:
-    """Parse the bytes of a commit; `FormatError` for one that git would not write."""
+    """Parse a commit object; raises `FormatError` if git would not write these bytes."""
     if len(data) > COMMIT_BYTES:
         raise FormatError(f"a commit of more than {COMMIT_BYTES} bytes", "commit")
     match = _OBJECT.match(data)

@@ -115,7 +115,10 @@ def write_root(
     writer: ObjectWriter,
     more: Mapping[bytes, bytes] | None = None,
 ) -> bytes:
-    """Write a commit's tree: descriptor, own tree, and `more` blobs by name; return its id."""
+    """Write a commit's git tree and return its id.
+
+    Its items are the descriptor, the module's own tree (the id `tree`) and `more` blobs by name.
+    """
     blobs = {DESCRIPTOR: descriptor.encode(), **(more or {})}
     items = [
         TreeItem(name, writer.write("blob", blob), is_tree=False) for name, blob in blobs.items()
@@ -125,7 +128,10 @@ def write_root(
 
 
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
-    """Return descriptor and id of the module's own tree; `FormatError`, first of the descriptor."""
+    """Read a commit's git tree: return the descriptor, and the id of the module's own tree.
+
+    Raises `FormatError` if it is malformed; for the descriptor before anything else.
+    """
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -143,7 +149,7 @@ def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
 
 
 def _decode_line(line: bytes) -> tuple[str, str]:
-    """Return the key and the unescaped value of a line; `FormatError`."""
+    """Parse a line to key and unescaped value; raises `FormatError` if it is malformed."""
     raw_key, tab, raw_value = line.partition(b"\t")
     try:
         key, value = raw_key.decode("ascii"), unescape(raw_value).decode()
@@ -155,7 +161,7 @@ def _decode_line(line: bytes) -> tuple[str, str]:
 
 
 def _identity(values: list[str]) -> str:
-    """Return the only value, or an empty text without one; `FormatError`."""
+    """Return the only value, or an empty text without any; `FormatError` if it is not valid."""
     if not values:
         return ""
     if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
@@ -164,7 +170,7 @@ def _identity(values: list[str]) -> str:
 
 
 def _blocks(values: list[str]) -> int:
-    """Return the only value as a number, or 0 without one; `FormatError`."""
+    """Parse the only value to a number, 0 without any; `FormatError` if it is not valid."""
     if not values:
         return 0
     if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:
@@ -180,7 +186,7 @@ def _check_urls(urls: list[str], most: int, noun: str) -> tuple[str, ...]:
 
 
 def _check_url(url: str) -> str:
-    """Check a URL, which becomes an argument of a program."""
+    """Return `url` if it can be an argument of a program; else raise `FormatError`."""
     if not url or url.startswith("-") or not url.isprintable():
         raise FormatError(f"{url[:200]!r} cannot be a content URL")
     return url

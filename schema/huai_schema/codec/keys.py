@@ -40,7 +40,7 @@ class Keys(NamedTuple):
         return f"version\t{self.version}\nthreshold\t{self.threshold}\n{keys}".encode()
 
     def agrees(self, signers: Collection[str]) -> bool:
-        """True if at least `threshold` of these keys are in `signers`, which are verified."""
+        """True if at least `threshold` of these keys are in `signers`, verified by the caller."""
         return len(set(signers).intersection(self.keys)) >= self.threshold
 
 
@@ -87,7 +87,10 @@ class KeyChain(NamedTuple):
         return True
 
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
-        """Return the chain with another, verified version; drops the oldest if it gets too long."""
+        """Return the chain with one more version, without the oldest ones if it gets too long.
+
+        Raises `FormatError` if a signature is wrong or missing.
+        """
         versions = (*self.versions, _verify(keys, tuple(signatures)))
         while len(KeyChain(versions).encode()) > KEYS_BYTES:
             versions = versions[1:]
@@ -96,7 +99,7 @@ class KeyChain(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "KeyChain":
-        """Parse the blob and verify it; `FormatError`."""
+        """Parse the blob; `FormatError` if it is malformed, or a signature is wrong or missing."""
         if not 0 < len(data) <= KEYS_BYTES:
             raise FormatError("is empty, or too long", _PLACE)
         versions: list[KeyVersion] = []
@@ -121,7 +124,7 @@ def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
-    """Return the verified keys of a commit tree; None if it has none, `FormatError`."""
+    """Return the keys of a commit's git tree, None without any; `FormatError` if not valid."""
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -132,9 +135,12 @@ def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
 
 
 def _verify(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
-    """Return a version with its verified signers, whose number is not checked; `FormatError`."""
+    """Verify the signatures of a version, and return it with its signers, few or many.
+
+    Raises `FormatError` if a key, the threshold or a signature is not valid.
+    """
     if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
-        raise FormatError(f"more than {KEYS_MAX} keys, or one of them twice", _PLACE)
+        raise FormatError(f"must have at most {KEYS_MAX} keys, each once", _PLACE)
     if not 1 <= keys.threshold <= len(keys.keys):
         raise FormatError(f"a threshold of {keys.threshold} of {len(keys.keys)} keys", _PLACE)
     if len(signatures) > 2 * KEYS_MAX:

@@ -21,7 +21,7 @@ def decode_leaves(
 
 
 def decode_directory(path: RelPath, attributes: bytes) -> Directory:
-    """Decode the attribute fields of a directory."""
+    """Parse attribute fields to the directory `path`; `FormatError` if they are malformed."""
     (entry,) = decoded(_native.Entries(path, attributes, b"", b""))
     if not isinstance(entry, Directory):
         raise TypeError(entry)
@@ -29,5 +29,5 @@ def decode_directory(path: RelPath, attributes: bytes) -> Directory:
 
 
 def count_files(leaves: bytes) -> int:
-    """Count the regular files: only the line of a symlink has a tab and `>`."""
+    """Count the regular files of encoded lines; only a symlink's line has a tab and `>`."""
     return leaves.count(b"\n") - leaves.count(b"\t>")

@@ -57,13 +57,16 @@ class PendingCommit(NamedTuple):
 
 
 def encode_request(commit: str) -> bytes:
-    """Return the lines before the pack of a commit (hex id) in a request for a signature."""
+    """Return the first lines of a request for a signature; the commit's pack follows them."""
     return b"huai-pending 1\ncommit %s\n" % commit.encode()
 
 
-def decode_request(data: bytes) -> str:
-    """Return the commit's hex id; `FormatError`.  `data` are the first `REQUEST_BYTES` bytes."""
+def decode_request_id(data: bytes) -> str:
+    """Parse the first `REQUEST_BYTES` bytes of a request to the commit's hex id.
+
+    Raises `FormatError` if they are malformed.
+    """
     match = _REQUEST.fullmatch(data)
     if match is None:
-        raise FormatError("is not a pending commit: its first lines are others", "request")
+        raise FormatError("does not begin with the lines of a pending commit", "request")
     return match[1].decode()

@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Parse a pattern; `FormatError`."""
+        """Parse a pattern; raises `FormatError` if it is malformed."""
         body = text.removesuffix("@")
         below = body.endswith("/")
         names = body.removeprefix("/").removesuffix("/").split("/")
@@ -77,9 +77,9 @@ Rule = StageRule | ProfileRule | VolatileRule
 
 
 def parse_rule(text: str) -> Rule | None:
-    """Parse one rule; None for a first word that this version does not know.
+    """Parse one rule; None if this version does not know its first word.
 
-    Raises `FormatError`.
+    Raises `FormatError` if the rule is malformed.
     """
     match = _RULE.fullmatch(text)
     if match is None or not text.isprintable() or len(text.encode()) > PUBLISH_RULE_BYTES:
@@ -93,7 +93,10 @@ def parse_rule(text: str) -> Rule | None:
 
 
 def check_rules(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `texts`; `FormatError` for too many or a malformed one, not for an unknown kind."""
+    """Return `texts`; raises `FormatError` if they are too many, or a rule is malformed.
+
+    Rules of an unknown kind are allowed.
+    """
     if len(texts) > PUBLISH_RULES:
         raise FormatError(f"more than {PUBLISH_RULES} publish rules")
     for text in texts:
@@ -114,12 +117,12 @@ def own_rules(texts: tuple[str, ...]) -> list[Rule]:
 
 
 def volatile_rules(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a publish rule for each pattern of the key `volatile`; `FormatError`."""
+    """Return the publish rules for patterns of the key `volatile`; `FormatError` if malformed."""
     return check_rules(tuple(f"{VOLATILE} {pattern}" for pattern in patterns))
 
 
 def usable_rules(texts: tuple[str, ...]) -> list[Rule]:
-    """Parse the rules of an upstream, and skip those of an unknown kind; `FormatError`."""
+    """Parse an upstream's rules but those of unknown kinds; `FormatError` if one is malformed."""
     return [rule for text in texts if (rule := parse_rule(text)) is not None]
 
 

@@ -67,9 +67,9 @@ def cosign(payload: bytes, signatures: Sequence[bytes]) -> bytes:
 
 
 def split_cosigned(payload: bytes) -> tuple[bytes, list[bytes]]:
-    """Return what co-signers signed, and their armored signatures; `FormatError`.
+    """Undo `cosign`: return what co-signers signed, and their armored signatures.
 
-    Undoes `cosign`.
+    Raises `FormatError` if co-signatures are too many, or not the last lines.
     """
     match = _COSIGNATURES.search(payload)
     own = payload[: match.start()] if match else payload
@@ -82,7 +82,10 @@ def split_cosigned(payload: bytes) -> tuple[bytes, list[bytes]]:
 
 
 def signers_of(signed: SignedCommit) -> tuple[str, ...]:
-    """Return the keys that signed a commit, git's first; `FormatError` for a wrong signature."""
+    """Return the public keys that signed a commit, first that of git's signature.
+
+    Raises `FormatError` if a signature is wrong; does not require enough of them.
+    """
     key = verify_signature(NAMESPACE, *signed)
     own, signatures = split_cosigned(signed.payload)
     return (key, *(verify_signature(COSIGNED, own, each) for each in signatures))

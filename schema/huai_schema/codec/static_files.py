@@ -97,7 +97,7 @@ class Static(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes, place: str) -> "Static":
-        """Parse the text; `FormatError` at `place`."""
+        """Parse the text; raises `FormatError`, which names `place`, if it is malformed."""
         if len(data) > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", place)
         try:
@@ -124,7 +124,10 @@ class Static(NamedTuple):
 def _read_line(
     line: str, place: str, commits: dict[int, str], steps: list[Step], lists: list[ListOf]
 ) -> None:
-    """Add the content of a line to `commits`, `steps` or `lists`; skip a line of another kind."""
+    """Parse a line, and add it to `commits`, `steps` or `lists`; skip a line of another kind.
+
+    Raises `FormatError` if it is malformed, or a commit is not older than the one before it.
+    """
     if match := _COMMIT.fullmatch(line):
         serial = int(match[2])
         if serial == NOTHING or (commits and serial >= next(reversed(commits))):
@@ -153,7 +156,8 @@ def cheapest(
 ) -> list[Step] | None:
     """Return the steps with the fewest bytes from any of the serials `have` to `want`, in order.
 
-    A step costs `request` bytes besides its own.  None if no steps lead to `want`.
+    A step costs `request` bytes besides its own.  None if no steps lead to `want`; an empty list if
+    `want` is in `have`.
     """
     cost = dict.fromkeys(have, 0)
     last_steps: dict[int, Step] = {}

@@ -30,7 +30,7 @@ class ObjectReader(Protocol):
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """Return the content of an object; `FormatError` if it is missing or of another kind.
 
-        Refuses an object larger than `limits.OBJECT_BYTES` *before* inflating it: no caller can.
+        Raises it for an object larger than `limits.OBJECT_BYTES` *before* inflating the object.
         """
         ...
 
@@ -54,5 +54,5 @@ def encode_tree(items: Iterable[TreeItem]) -> bytes:
 
 
 def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
-    """Yield the items of a git tree in git's order; `FormatError` at `place` for a wrong one."""
+    """Parse a git tree; yield its items in git's order; `FormatError` at `place` if malformed."""
     return map(TreeItem._make, _native.decode_tree(data, place))

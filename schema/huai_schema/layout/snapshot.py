@@ -55,11 +55,11 @@ class Snapshot:
         return _native.Lookup(*self.arguments)
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
-        """Parse the own tree of `path`, without reading any manifest."""
+        """Parse the own tree of the directory `path`, with the id `tree`; reads no manifest."""
         return OwnDirectory(*_native.read_own_directory(self.reader, path, tree))
 
     def own_tree(self, path: RelPath) -> bytes | None:
-        """Return the id of the own tree of the directory at `path`, if it has one."""
+        """Return the id of the own tree of the directory at `path`, or None without an own tree."""
         return self._lookup.own_tree(path)
 
     def listings(self) -> Iterator[Listing]:
@@ -72,22 +72,25 @@ class Snapshot:
             yield from decode_listing(listing)
 
     def level(self, path: RelPath, tree: bytes) -> Iterator[Listing | tuple[RelPath, bytes]]:
-        """Yield the listings of one own tree; (path, id) of subdirectories with own trees."""
+        """Yield the listings in the own tree of `path`, which has the id `tree`.
+
+        For subdirectories with own trees, path and id are yielded instead.
+        """
         for step in self._lookup.level(path, tree):
             yield (RelPath(step[0]), step[1]) if len(step) == 2 else Listing._make(step)
 
     def directory(self, path: RelPath) -> Directory | None:
-        """Return the directory at `path`, or None."""
+        """Return the directory at `path`, or None if no directory is there."""
         listing = self.listing(path)
         return None if listing is None else decode_directory(path, listing.attributes)
 
     def entry(self, path: RelPath) -> Entry | None:
-        """Return the entry at `path`, or None."""
+        """Return the entry at `path`, or None if the snapshot has no such path."""
         leaf = self.leaf(path) if path else None
         return leaf or self.directory(path)
 
     def leaf(self, path: RelPath) -> File | Symlink | None:
-        """Return the file or symlink at `path`, or None.
+        """Return the file or symlink at `path`; None for a directory or no entry.
 
         The first lookup in a large directory reads where each piece of its manifest begins; each
         lookup then reads one piece.
@@ -96,19 +99,20 @@ class Snapshot:
         return next(decode_leaves(parent(path), *fields)) if fields else None
 
     def listing(self, path: RelPath) -> Listing | None:
-        """Return the listing of the directory at `path`, or None."""
+        """Return the listing of the directory at `path`, or None if no directory is there."""
         return next(self.subtree(path), None)
 
     def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
-        """Yield the listings of the directory at `path`, if there is one, and below, in tree order.
+        """Yield the listings of the directory at `path` and all below it, in tree order.
 
-        With `filters`, directories that none of them mirrors are skipped, and not read.
+        Yields nothing if no directory is there.  Directories that none of `filters`, if given,
+        mirrors are skipped, and not read.
         """
         return map(Listing._make, self._lookup.subtree(path, filters))
 
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
-    """Yield the files and symlinks of one directory from number `start`; skipping costs little."""
+    """Yield the files and symlinks of one directory but the first `start`, which cost little."""
     entries = decoded(_native.Entries(*listing), skip=start + 1 if start else 0)
     return (entry for entry in entries if not isinstance(entry, Directory))
 

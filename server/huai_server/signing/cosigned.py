@@ -22,7 +22,7 @@ from huai_program.durable import sync_folder
 from huai_program.locking import locked
 from huai_schema.codec.commits import SERIAL_STEP, Counts
 from huai_schema.codec.keys import KeyChain, read_keys
-from huai_schema.codec.pending import REQUEST_BYTES, PendingCommit, decode_request
+from huai_schema.codec.pending import REQUEST_BYTES, PendingCommit, decode_request_id
 from huai_schema.codec.signing import COSIGNED
 from huai_schema.diff.diff import count
 from huai_schema.errors import FormatError
@@ -94,7 +94,7 @@ def _unpack(request: Path, place: Path) -> _Read:
     """Unpack a request into a new repository; `FormatError` if it is malformed."""
     repository = Repository.create(place)
     with storage_errors(request), request.open("rb", buffering=0) as file:
-        commit = decode_request(file.read(REQUEST_BYTES) or b"")
+        commit = decode_request_id(file.read(REQUEST_BYTES) or b"")
         run_git(place, ["index-pack", "--stdin"], stdin=file, put=lambda _: None)
     repository = Repository(place)
     repository.move_branch(repository.head_of(commit), None)
