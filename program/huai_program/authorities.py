@@ -6,7 +6,7 @@ import pycurl
 
 
 def trust_authorities(curl: pycurl.Curl, own: str = "") -> None:
-    """Let `curl` trust the authorities in the file `own`, or else those of the system's OpenSSL.
+    """Let `curl` trust the authorities in the file `own`, or else the environment's or OpenSSL's.
 
     pycurl's wheel has the path of the machine that built it.
     """
@@ -19,7 +19,7 @@ def trust_authorities(curl: pycurl.Curl, own: str = "") -> None:
 
 
 def _authorities() -> tuple[str, str]:
-    """Return the file and the folder of the environment or of OpenSSL; empty for a missing one.
+    """Return file and folder of the environment or of OpenSSL; an empty text if missing.
 
     Does the work of `ssl.get_default_verify_paths` without the 15 ms of loading `ssl`.
     """

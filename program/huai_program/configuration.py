@@ -134,10 +134,12 @@ def closest(word: str, choices: Iterable[str]) -> str:
 
 
 def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
-    """Replace the text of a file, which need not exist, in one durable step; `ConfigError`.
+    """Replace the text of a file by what `change` returns for it, in one durable step.
 
-    A lock excludes other edits, so `change` gets the current text.  `mode` is for a new file; an
-    existing one loses the permission bits that are not in `mode`.
+    A lock file next to it excludes other edits, so `change` gets the current text; an empty one
+    for a missing file.  `mode` is for a new file; an existing one loses the permission bits that
+    are not in `mode`.  Raises `ConfigError` if the file cannot be read or written, and
+    `LockedError` if another edit takes more than 10 seconds.
     """
     try:
         with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
@@ -152,7 +154,7 @@ def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
 
 
 def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> None:
-    """Let `change` edit the table of all modules in a configuration file, as `rewrite` does."""
+    """Let `change` edit the table `modules` of a configuration file; written as by `rewrite`."""
     import tomlkit  # loads slowly, and few commands write configuration
 
     def edit(text: str) -> str:

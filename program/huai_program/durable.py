@@ -22,7 +22,7 @@ def replace_file(
     """Replace a whole file in one step.
 
     `temporary` is in the same folder; a file that a killed run left there is removed.
-    `permissions` are set exactly; None: as the umask has it.
+    `permissions` are set exactly; None: those that the umask allows.
     `durable`: False for a file that may be lost in a power cut and must not wait for the disk.
     """
     with replacing(path, temporary, permissions=permissions, durable=durable) as file:
@@ -33,7 +33,7 @@ def replace_file(
 def replacing(
     path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
-    """Yield a file that replaces `path`, durably, after the block; if it fails, the old stays."""
+    """Yield a new file that replaces `path` after the block; if the block fails, the old stays."""
     try:
         with open_new(temporary, 0o666 if permissions is None else 0o600) as file:
             if permissions is not None:

@@ -38,7 +38,7 @@ class TimeLimit(Duration):
 
 
 def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int | None:
-    """Convert a whole number, or a text of at most `digits` and one of `units`, to a number.
+    """Parse a whole number, or a text of at most `digits` digits and one of `units`, to a number.
 
     None if `value` is neither.
     """
@@ -52,7 +52,7 @@ def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int 
 
 
 def parse(text: str) -> int:
-    """Parse an option, in seconds; `ValueError` with a message for people."""
+    """Parse the value of an option to seconds; `ValueError` with a message for people."""
     try:
         return seconds(Duration.parse(text))
     except ValueError:

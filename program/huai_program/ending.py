@@ -114,14 +114,14 @@ def print_json(kind: str, **values: object) -> None:
 
 
 def report_error(program: str, error: HuaiError, *, as_json: bool) -> None:
-    """Print an error after which the program continues."""
+    """Print an error on standard error, and as JSON on standard output; the program continues."""
     _report(program, error.exit_code, error.message, error.hint, {} if as_json else None)
 
 
 def _report(
     program: str, code: ExitCode, message: str, hint: str, about: dict[str, object] | None
 ) -> None:
-    """Print an error as text, and if `about` is given as JSON too."""
+    """Print an error on standard error; if `about` is given, also as JSON on standard output."""
     if about is not None:
         values = {"code": int(code), "name": code.name, "message": message, "hint": hint}
         print_json("error", **about, **values)

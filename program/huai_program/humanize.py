@@ -34,7 +34,7 @@ def moment(seconds: int) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """Format a duration in the largest unit of which there are two."""
+    """Format a duration in the largest unit of which it has two or more, else in seconds."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -52,7 +52,10 @@ def short_span(seconds: int) -> str:
 
 
 def _parts(seconds: int, units: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return the two largest units that are not 0, or the smallest one for 0."""
+    """Return count and name of the two largest units that are not 0; `0` of the last for 0.
+
+    `units` are their seconds by name, the largest first, and the last has 1.
+    """
     parts: list[tuple[int, str]] = []
     for name, size in units.items():
         count, seconds = divmod(seconds, size)

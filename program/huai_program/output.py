@@ -76,7 +76,7 @@ class Output:
         sys.stderr = _text(err, sys.stderr, by_line=True)
 
     def code(self, code: int) -> int:
-        """Flush both streams; return `code`, or if it is 0 and output was lost, that code."""
+        """Flush both streams; return `code`, or if it is 0 the code for lost output, if any was."""
         sys.stdout.flush()
         sys.stderr.flush()
         lost = [stream.error for stream in self._streams if stream.error is not None]

@@ -47,7 +47,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def remove_packs(packs: Iterable[Path]) -> None:
-    """Remove complete, unused packs (`pack-*.pack`), the index first, by which git finds one."""
+    """Remove complete, unused packs (`pack-*.pack`), each index first: git finds packs by it."""
     for pack in packs:
         pack.with_suffix(INDEX).unlink(missing_ok=True)
         pack.unlink(missing_ok=True)

@@ -45,10 +45,10 @@ def post(
     headers: Mapping[str, str],
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Send `values` and return the status of the response; aborted once `is_over` is true.
+    """Send `values` as JSON, and return the status of the response.
 
-    Raises `PostError` without a response, `OSError` for a secret that cannot be read, and
-    `ValueError` for one that is empty.
+    Raises `PostError` without a response, or once `is_over` returns True; `OSError` if the secret
+    cannot be read, and `ValueError` if it is empty.
     """
     body = json.dumps(values).encode()
     lines = [f"{name}: {value}" for name, value in headers.items()]

@@ -33,7 +33,7 @@ _PREFIX = "HUAI_"
 
 
 def environment(outer: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return our environment without variables of huai, and with `variables`."""
+    """Return `outer` without huai's own variables, and with `variables`."""
     inherited = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
     return {**inherited, **variables}
 
@@ -68,9 +68,10 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 def run_captured(
     command: Sequence[str], standard_input: bytes = b"", *, seconds: float, **options: Any
 ) -> Output:
-    """Run a program to its end; raises `TimeoutError`, and `OSError` if it cannot be started.
+    """Run a program to its end, whatever its exit code.
 
-    `options` are those of `subprocess.Popen`.
+    Raises `TimeoutError` after `seconds`, when the program is ended, and `OSError` if it cannot be
+    started.  `options` are those of `subprocess.Popen`.
     """
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with started(command, **pipes, **options) as process:
@@ -146,8 +147,8 @@ def run_program(
 ) -> str:
     """Run `command` in `folder`; return the reason of its failure, or an empty text.
 
-    `on_line` is called with each line of output; `on_error_line`, if given, with those of standard
-    error, which then has its own pipe.
+    It is ended after `seconds`.  `on_line` is called with each line of output; `on_error_line`, if
+    given, with those of standard error instead.
     """
     printed = PrintedLines(on_line)
     errors = printed if on_error_line is None else PrintedLines(on_error_line)
@@ -255,7 +256,7 @@ def _read(pipe: int, printed: PrintedLines, times: int) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ask all processes of the group to end, and kill those that do not."""
+    """Send SIGTERM to a program's group, SIGKILL after at most 5 s; then wait for the program."""
     os.killpg(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline and not _has_ended(process.pid):

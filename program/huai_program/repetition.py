@@ -46,7 +46,7 @@ def repetition(text: str, reason: str) -> str:
 
 
 def _places(lines: list[str]) -> list[_Place]:
-    """Return line, table and key of each assignment."""
+    """Return line number, table and key of each header (with an empty key) and each assignment."""
     table = ""
     places: list[_Place] = []
     for number, line in enumerate(lines, 1):

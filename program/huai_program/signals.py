@@ -14,7 +14,7 @@ _SIGNALLED = 128
 
 
 def leave_quietly() -> None:
-    """End at once on a signal until other handlers are set, before and after the work."""
+    """Let SIGINT and SIGTERM end the process at once, without cleanup, until other handlers."""
     for number in (signal.SIGINT, signal.SIGTERM):
         heed(number, lambda number, _: os._exit(_SIGNALLED + number))
 

@@ -17,7 +17,10 @@ from huai_program.notify.settings import Notify, Web
 
 
 def post_to(web: Web, seconds: int, notification: Notification) -> str:
-    """Post it to a web hook; return the reason of a failure, without the secret path, or empty."""
+    """Post a notification to a web hook; return the reason of a failure, or an empty text.
+
+    The reason does not contain the URL's path, which may be secret.
+    """
     from huai_program import post as web_hook  # loads libcurl
 
     host = urlsplit(web.url).netloc.rpartition("@")[2]
@@ -44,7 +47,7 @@ def notify_all(notify: Notify, notification: Notification, warn: Callable[[str],
 
 
 def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
-    """Send by all ways of `notify` at the same time; return failures by key of `[notify]`."""
+    """Send by all ways of `notify` at once; return reasons of failures by key of `[notify]`."""
     reasons: dict[str, str] = {}
     threads = []
     for key, way in ways(notify):
