@@ -88,7 +88,7 @@ def snapshots(request: pytest.FixtureRequest, disk: Path) -> Snapshots:
 def prove_complete(snapshots: Snapshots, result: CommitResult) -> None:
     """Check that a commit by lists has what a scan of its snapshot finds."""
     assert result.listed is not None
-    assert result.listed.scanned == ""
+    assert result.listed.scan_cause == ""
     scanned = snapshots.up.commit(at=snapshots._folder() / snapshots._place)
     assert (scanned.changed, scanned.missed, scanned.hashed_files) == (False, 0, 0)
 

@@ -75,15 +75,15 @@ def test_a_list_is_enough_with_an_export_too(upstream: Upstream) -> None:
         assert listed is not None
         return listed
 
-    assert "d/new is new" in by_list("d/f0").scanned
+    assert "d/new is new" in by_list("d/f0").scan_cause
     assert STAMP in upstream.entries()
     upstream.write("d/f0", "changed")
     upstream.write("other")
-    assert by_list("d/f0").scanned == ""
+    assert by_list("d/f0").scan_cause == ""
     assert upstream.file("d/f0").size == 7
     assert upstream.file("d/new/stamp").size == len(str(sum(range(300))))
     (upstream.tree / "d/new/stamp").unlink()  # as if a killed run had left it so
-    assert by_list("d/f0").scanned == ""
+    assert by_list("d/f0").scan_cause == ""
     assert STAMP in upstream.entries()
     assert b"other" not in upstream.entries()
     upstream.prove_sound()
@@ -97,7 +97,7 @@ def test_hardlinks_that_were_scanned_stay_known(upstream: Upstream) -> None:
     upstream.write("d/f1", "changed")
     listed = upstream.commit_listed("d/f1").listed
     assert listed is not None
-    assert listed.scanned == ""
+    assert listed.scan_cause == ""
     assert upstream.commit().missed == 0
 
 

@@ -196,7 +196,7 @@ def test_the_tree_is_that_of_a_whole_scan(
                 change(tree, one, other)
             result = upstream.commit_listed(*tree.touched)
             assert result.listed is not None
-            assert result.listed.scanned == ""
+            assert result.listed.scan_cause == ""
         totals = upstream.head.info.totals
         complete = upstream.commit()
         assert not complete.changed

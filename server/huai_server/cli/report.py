@@ -161,8 +161,8 @@ def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
     if listed is None:
         return
     lists = listed.lists
-    if listed.scanned:
-        yield f"{name}: the whole tree is scanned: {listed.scanned}"
+    if listed.scan_cause:
+        yield f"{name}: the whole tree is scanned: {listed.scan_cause}"
     if not lists.paths:
         yield f"{name}: the list names no path"
     elif listed.unknown == lists.paths:
@@ -185,7 +185,7 @@ def _list_values(result: "CommitResult") -> dict[str, object] | None:
         "refused": listed.lists.refused,
         "unknown": listed.unknown,
         "cut": listed.lists.is_cut,
-        "scanned": listed.scanned or None,
+        "scanned": listed.scan_cause or None,
     }
 
 

@@ -97,7 +97,7 @@ def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise NoCommitError(making.name)
-    with making.writing() as writer:
+    with making.open_pack() as writer:
         tree = digests.write(past.arguments, writer)
         top = making.finish(tree, writer)
     if top is None:

@@ -68,7 +68,7 @@ def _commit_listed(
     assert record is not None  # noqa: S101 - likewise
     if not allow_empty and not holds_anything(root):
         raise empty_root_error(root)
-    with making.writing() as writer:
+    with making.open_pack() as writer:
         listed_tree = build_listed(making, root, (past, head.info.totals), lists, writer)
         is_foreign = bool(lists.paths) and listed_tree.unknown == lists.paths
         # The lists of another tree are not written.
@@ -85,7 +85,8 @@ def _commit_listed(
     if written.top is not None:
         counts = count(past, Snapshot(making.repository, written.tree))
         head = making.commit(written.top, written.totals, counts, head.info.skipped, now)
-    making.note(head, scanned=record.scanned, lists=record.lists + 1)
+    count_by_lists = record.commits_by_lists + 1
+    making.save_record(head, scan_time=record.scan_time, commits_by_lists=count_by_lists)
     result = ListedResult(lists, "", listed_tree.unknown, listed_tree.first_unknown)
     changed = written.top is not None
     reader = making.reader

@@ -13,14 +13,17 @@ from huai_program.durations import seconds
 from huai_program.record_file import RecordFile
 from huai_server.config.tables import Module
 
+_KEYS = {"scan_time": "scanned", "commits_by_lists": "lists"}
+"""The keys of the file, which older records have too."""
 
-class ListRecord(msgspec.Struct, frozen=True):
+
+class ListRecord(msgspec.Struct, frozen=True, rename=_KEYS):
     """The way in which the newest commit was made."""
 
     commit: str
-    scanned: int
+    scan_time: int
     """The time of the last whole scan, in seconds since the epoch."""
-    lists: int
+    commits_by_lists: int
     """The number of commits by lists since then."""
     settings: str
 
@@ -42,6 +45,6 @@ def scan_reason(record: ListRecord | None, newest: str | None, module: Module, n
         return "the record of the last commit is missing"
     if record.settings != settings_of(module):
         return "the configuration of the module changed"
-    if module.audit and record.scanned + seconds(module.audit) <= now:
+    if module.audit and record.scan_time + seconds(module.audit) <= now:
         return f'the last scan of the whole tree is older than audit = "{module.audit}"'
     return ""

@@ -67,7 +67,7 @@ class NextCommit:
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()
         self._keys = keys
 
-    def writing(self) -> AbstractContextManager[PackWriter]:
+    def open_pack(self) -> AbstractContextManager[PackWriter]:
         """Return the writer of a pack, as a context manager (`opened_writer`)."""
         return opened_writer(self.repository.pack_folder)
 
@@ -106,9 +106,10 @@ class NextCommit:
             *(top, info, self.head, self.module.retention), seal=self._seal(top), now=now
         )
 
-    def note(self, head: Head, *, scanned: int, lists: int) -> None:
-        """Record how the newest commit was made."""
-        record = ListRecord(head.commit, scanned, lists, settings_of(self.module))
+    def save_record(self, head: Head, *, scan_time: int, commits_by_lists: int) -> None:
+        """Write the record of how `head`, the newest commit, was made."""
+        settings = settings_of(self.module)
+        record = ListRecord(head.commit, scan_time, commits_by_lists, settings)
         LIST_RECORD.save(self.places.lists, record)
 
     def _expires_soon(self) -> bool:

@@ -39,8 +39,8 @@ class ListedResult(NamedTuple):
     """The result for the lists of a commit."""
 
     lists: ChangeLists
-    scanned: str
-    """Why the whole tree was scanned all the same; empty if it was not."""
+    scan_cause: str
+    """The reason for which the whole tree was scanned all the same; empty if it was not."""
     unknown: int
     """Listed paths without an entry now or before."""
     first_unknown: tuple[RelPath, ...]

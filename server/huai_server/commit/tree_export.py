@@ -48,7 +48,7 @@ def scan_again(
     Remarks come from the first scan: no other program writes these files.
     """
     past = Snapshot(making.repository, written.tree), written.totals
-    with making.writing() as writer:
+    with making.open_pack() as writer:
         listed = build_listed(making, root, past, list_of(root, paths), writer)
         top = making.finish(listed.tree, writer)
     making.links.extend(listed.pairs)

@@ -55,7 +55,7 @@ def commit_whole(
         head = making.commit(written.top, written.totals, counts, read.skipped, now)
         making.blocks.prune(Snapshot(making.repository, written.tree), time.time())
     assert head is not None  # noqa: S101 - without one the tree is new
-    making.note(head, scanned=started, lists=0)
+    making.save_record(head, scan_time=started, commits_by_lists=0)
     shards.finish()
     reader = making.reader
     problems = (*written.problems, *reader.without_digest.values())
@@ -75,7 +75,7 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
         raise NoCommitError(making.name)
     pack: bytes | None = None
     try:
-        with making.writing() as writer:
+        with making.open_pack() as writer:
             read = making.reader.read_whole(making.past, making.links.add, writer)
             _check_not_empty(root, read)
             pack = writer.finish()
@@ -97,7 +97,7 @@ def _scan_and_write(
     Also returns the tree to be committed; None if nothing changed.
     """
     try:
-        with making.writing() as writer:
+        with making.open_pack() as writer:
             read = making.reader.read_whole(
                 *(making.past, making.links.add, writer),
                 accept_mounts=options.accept_mounts,
@@ -113,7 +113,7 @@ def _scan_and_write(
             if not groups:
                 return read, making.finish(read.tree, writer)
             writer.finish()
-        with making.writing() as writer:
+        with making.open_pack() as writer:
             past = Snapshot(making.repository, read.tree)
             tree, pairs = relink(past.arguments, groups, writer)
             making.links.add(pairs)
@@ -146,6 +146,6 @@ def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
 def _missed(making: NextCommit, counts: Counts) -> int | None:
     """Count entries that lists should have named; None if the last commit had no lists."""
     record, head = making.record, making.head
-    if not (record and head and record.commit == head.commit and record.lists):
+    if not (record and head and record.commit == head.commit and record.commits_by_lists):
         return None
     return counts.total

@@ -101,7 +101,7 @@ class Listed:
         self._stand.rest()
         spent = spend(self._stand.server.command("commit", self._name, "--changes", self._list))
         record = LIST_RECORD.load(module_places(self._stand.server.root, self._name).lists)
-        if record is None or not record.lists:
+        if record is None or not record.commits_by_lists:
             raise RuntimeError("the whole tree was scanned: that was not to be measured")
         return spent
 

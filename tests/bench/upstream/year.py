@@ -192,7 +192,7 @@ class _Upstream:
     def _commit(self, options: CommitOptions) -> None:
         with mock.patch.object(time, "time", return_value=float(self.now)):
             result = modules.commit(self._root, _MODULE, options).result
-        if not result.changed or (result.listed and result.listed.scanned):
+        if not result.changed or (result.listed and result.listed.scan_cause):
             raise RuntimeError(f"not what was to be measured: {result}")
 
 

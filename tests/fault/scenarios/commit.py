@@ -184,7 +184,7 @@ def list_is_enough(upstream: Upstream, *paths: str) -> str:
     assert result.problems == ()
     assert upstream.audit().counts.total == 0
     assert result.listed is not None
-    return result.listed.scanned
+    return result.listed.scan_cause
 
 
 def list_commits_all(scene: Listing, _: Hit) -> str:

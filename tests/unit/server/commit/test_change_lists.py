@@ -59,7 +59,7 @@ def never(count: int) -> bytes:
 def prove_complete(upstream: Upstream, result: CommitResult) -> None:
     """Check that the list named all changes, and nothing in vain."""
     assert result.listed is not None
-    assert (result.changed, result.listed.scanned, result.listed.unknown) == (True, "", 0)
+    assert (result.changed, result.listed.scan_cause, result.listed.unknown) == (True, "", 0)
     scanned = upstream.commit()
     assert (scanned.changed, scanned.missed) == (False, 0)
 
@@ -136,5 +136,5 @@ def test_a_list_that_names_far_more_than_there_is(upstream: Upstream) -> None:
     upstream.write("pool/new.deb", "new")
     result = commit(upstream, never(70_000))
     assert result.listed is not None
-    assert result.listed.scanned.startswith("the list names 70,000 paths")
+    assert result.listed.scan_cause.startswith("the list names 70,000 paths")
     assert "pool/new.deb" in upstream.paths()

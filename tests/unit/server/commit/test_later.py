@@ -159,7 +159,7 @@ def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
     upstream.write("b/fresh", "fresh")
     result = upstream.commit_listed("b/fresh")
     assert result.listed is not None
-    assert result.listed.scanned == ""
+    assert result.listed.scan_cause == ""
     assert digest(upstream).hashed_files == 1
 
 
@@ -169,7 +169,7 @@ def test_a_commit_of_digests_knows_no_other_configuration(upstream: Upstream) ->
     digest(upstream)
     result = upstream.commit_listed("b/middle")
     assert result.listed is not None
-    assert result.listed.scanned == "the configuration of the module changed"
+    assert result.listed.scan_cause == "the configuration of the module changed"
     assert "a/new" not in upstream.paths()
 
 

@@ -34,7 +34,7 @@ def test_what_is_named_is_committed_and_nothing_else(upstream: Upstream) -> None
     upstream.write("a/one", "changed")
     upstream.write("b/three", "3")
     result = upstream.commit_listed("a/one")
-    assert listed(result).scanned == ""
+    assert listed(result).scan_cause == ""
     assert (result.changed, result.hashed_files) == (True, 1)
     assert upstream.file("a/one").size == 7
     assert upstream.paths() == {"a", "b", "a/one", "b/two"}
@@ -58,7 +58,7 @@ def test_an_audit_finds_what_lists_missed_and_commits_nothing(upstream: Upstream
     assert (audit.counts.added, audit.counts.changed) == (1, 1)
     assert (audit.counts.total, audit.exit_code) == (2, ExitCode.DIFFERS)
     assert (upstream.head, sorted(upstream.places.repository.rglob("*"))) == before
-    assert listed(upstream.commit_listed("b/three")).scanned == ""
+    assert listed(upstream.commit_listed("b/three")).scan_cause == ""
     assert upstream.audit().counts.total == 0
 
 
@@ -76,7 +76,7 @@ def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
         upstream.tree.joinpath("b", f"{number:05}").symlink_to("two")
     (upstream.tree / "b/deep").mkdir()
     result = upstream.commit_listed("b/**")
-    assert listed(result).scanned == ""
+    assert listed(result).scan_cause == ""
     assert len(upstream.paths()) == 10_000 + 5
     (upstream.tree / "b/08000").unlink()
     assert upstream.commit_listed("b/**").changed
@@ -133,7 +133,7 @@ def test_excluded_reserved_and_unfinished_names_are_left_out(upstream: Upstream)
     upstream.write(".~tmp~/y")
     upstream.write(".z.Ab3xY9").chmod(0o600)
     result = upstream.commit_listed("a/x.tmp", ".~tmp~/y", ".z.Ab3xY9", "a")
-    assert listed(result).scanned == ""
+    assert listed(result).scan_cause == ""
     assert upstream.paths() == {"a", "b", "a/one", "b/two"}
 
 
@@ -170,22 +170,22 @@ def test_the_whole_tree_is_looked_at_where_lists_are_not_enough(
         upstream.configure(exclude=("*.never",))
     else:
         upstream.configure(audit="1d")
-        assert listed(upstream.commit_listed("a/one")).scanned == ""
+        assert listed(upstream.commit_listed("a/one")).scan_cause == ""
         LIST_RECORD.save(
-            places.lists, msgspec.structs.replace(record, scanned=record.scanned - 86_401)
+            places.lists, msgspec.structs.replace(record, scan_time=record.scan_time - 86_401)
         )
     upstream.write("c", "c")
     result = upstream.commit_listed("a/one")
-    assert listed(result).scanned
+    assert listed(result).scan_cause
     assert "c" in upstream.paths()
-    assert listed(upstream.commit_listed("a/one")).scanned == ""
+    assert listed(upstream.commit_listed("a/one")).scan_cause == ""
 
 
 def test_a_first_commit_looks_at_the_whole_tree(short_path: Path) -> None:
     upstream = Upstream(short_path / "new")
     upstream.write("f", "f")
     upstream.write("g", "g")
-    assert listed(upstream.commit_listed("f")).scanned
+    assert listed(upstream.commit_listed("f")).scan_cause
     assert upstream.paths() == {"f", "g"}
 
 
