@@ -56,7 +56,7 @@ class Connection(HttpToolsProtocol):
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
         if self.handshake is not None:
             self.connection_limit.leave(self.handshake)
-        if self.connection_limit.join(self, host):
+        if self.connection_limit.admit(self, host):
             self._start_head_timer()
         else:
             transport.abort()
@@ -83,11 +83,8 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
 
-    def stay(self) -> None:
-        """Keep the connection open for an endless response.
-
-        It counts among the connections no more, and buffers little.
-        """
+    def keep_for_events(self) -> None:
+        """Leave the limit, and buffer little from now on: the response is endless."""
         self.connection_limit.leave(self)
         self.transport.set_write_buffer_limits(high=_UNREAD_BYTES)
         sock = self.transport.get_extra_info("socket")

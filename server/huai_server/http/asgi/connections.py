@@ -83,8 +83,12 @@ class ConnectionLimit:
         """Return the number of connections."""
         return len(self._members)
 
-    def join(self, member: Member, host: str) -> bool:
-        """Add a waiting connection from `host`; False, counted and logged, at a limit."""
+    def admit(self, member: Member, host: str) -> bool:
+        """Count a new connection from `host`; return False if a limit forbids it.
+
+        At the common limit, the connection that has waited longest for its client's request is
+        closed for it.  Counts each closed one; logs, once an address, that new ones are refused.
+        """
         address = self._address_of(host) if host else ""
         if address and self._counts[address] >= self._per_address:
             self.refused["address"] += 1

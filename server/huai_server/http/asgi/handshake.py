@@ -62,7 +62,7 @@ class TlsListener:
     def _begin_handshake(self, client: socket.socket, host: str) -> None:
         """Count the client, or drop it at a limit; begin its handshake."""
         connection, handshake = self._make(), _Handshake()
-        if not connection.connection_limit.join(handshake, host):
+        if not connection.connection_limit.admit(handshake, host):
             client.close()
             return
         connection.handshake = handshake

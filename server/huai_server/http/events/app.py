@@ -73,7 +73,7 @@ class EventsApp:
         async with self._slots.slot(self._access.client(scope)):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             if scope["method"] == "GET" and not self._news.stopped:
-                scope["extensions"][EXTENSION].stay()
+                scope["extensions"][EXTENSION].keep_for_events()
                 # A head may have 64 KiB, and is needed no more.
                 scope["headers"].clear()
                 scope["query_string"] = scope["raw_path"] = b""
@@ -84,11 +84,11 @@ class EventsApp:
     async def _send_until_gone(self, sending: Coroutine[Any, Any, None], body: Body) -> None:
         """Run `sending` until the client has gone, as a subscriber to the news."""
         try:
-            await self._news.join()
+            await self._news.subscribe()
             await race(sending, body.wait_for_disconnect())
         finally:
             sending.close()  # if it was never started
-            self._news.leave()
+            self._news.unsubscribe()
 
     async def _send_events(
         self, send: Send, credentials: Credentials, modules: frozenset[str] | None, number: int

@@ -68,16 +68,16 @@ class News:
         self.number = 0
         self.stopped = False
 
-    async def join(self) -> None:
-        """Add a subscriber, for whom branches are polled; returns when the first poll is over."""
+    async def subscribe(self) -> None:
+        """Add a subscriber, and start to poll branches; return when the first poll is over."""
         self._subscribers += 1
         if self._polling is None:
             self._has_polled.clear()
             self._polling = asyncio.ensure_future(self._poll_repeatedly())
         await self._has_polled.wait()
 
-    def leave(self) -> None:
-        """Remove a subscriber."""
+    def unsubscribe(self) -> None:
+        """Remove a subscriber; without any, polling ends."""
         self._subscribers -= 1
 
     def after(self, number: int) -> list[Event]:

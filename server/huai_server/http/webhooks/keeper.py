@@ -120,7 +120,7 @@ class WebHooks:
     async def _serve_hook(self, module: str, hook: WebHook) -> None:
         """Wait for commits of a module, and send each to the hook, until the server stops."""
         try:
-            await self._news.join()
+            await self._news.subscribe()
             number = 0
             while not self._news.stopped:
                 event = self._newest(module, number)
@@ -130,7 +130,7 @@ class WebHooks:
                 number = event.number
                 await self._notify(hook, event)
         finally:
-            self._news.leave()
+            self._news.unsubscribe()
 
     def _newest(self, module: str, number: int) -> Event | None:
         """Return the first event of a module after `number`, or None."""
