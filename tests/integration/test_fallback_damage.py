@@ -10,7 +10,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.config.load import load
-from huai_server.fallback.attr.foreign_changes import ForeignChanges, begin
+from huai_server.fallback.attr.foreign_changes import ForeignChanges, coarse_now
 from huai_server.fallback.attr.generations import is_sealed
 from huai_server.fallback.trees import Trees
 from huai_server.state.paths import FallbackPlaces
@@ -35,7 +35,7 @@ def module(short_path: Path) -> Fallback:
 def later() -> None:
     """Let the clock that file systems take times from come to what the last change ended at."""
     now = time.clock_gettime_ns(time.CLOCK_REALTIME)
-    until(lambda: begin() > now)
+    until(lambda: coarse_now() > now)
 
 
 def damage(module: Fallback) -> Path | None:

@@ -98,12 +98,12 @@ class Daemon:
         """The process group of the listener and of all its connections."""
         return self._process.pid
 
-    def relay(self, log: Callable[[str], None]) -> None:
-        """Call `log` with each line that the listener or a connection writes."""
+    def log_output(self, log: Callable[[str], None]) -> None:
+        """Call `log`, in a new thread, with each line that the listener or a connection writes."""
         if self._process.stderr is not None:
             Thread(target=_log_lines, args=(self._process.stderr, log), daemon=True).start()
 
-    def ended(self) -> int | None:
+    def exit_status(self) -> int | None:
         """Return the exit status of the listener; None while it runs."""
         return self._process.poll()
 
@@ -188,7 +188,7 @@ def daemon(
     """Run a daemon during the block; yields the list to which its output lines are added."""
     lines: list[str] = []
     running = Daemon(program, config, address, library)
-    running.relay(lines.append)
+    running.log_output(lines.append)
     try:
         running.wait_until_ready()
         yield lines

@@ -226,7 +226,7 @@ class _Service:
         self._daemon = programs.Daemon(self._program, config, (address, port), self._library)
         # Connections of a replaced daemon continue in its group.
         self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
-        self._daemon.relay(self._callbacks.log)
+        self._daemon.log_output(self._callbacks.log)
         self._daemon.wait_until_ready()
         self._callbacks.listening(address or "*", port)
 
@@ -236,7 +236,7 @@ class _Service:
 
     def _restart_if_ended(self) -> None:
         """Restart a daemon that ended, at once or after a growing pause."""
-        if self._daemon is None or (status := self._daemon.ended()) is None:
+        if self._daemon is None or (status := self._daemon.exit_status()) is None:
             return
         lived = time.monotonic() - self._started
         if lived < self._pause:

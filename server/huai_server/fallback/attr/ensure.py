@@ -155,7 +155,7 @@ class _Ensure:
         if update is None:
             return self._build()
         STATE_FILE.save(self._fallback.state, replace(state, target=self._head.commit))
-        begun = foreign_changes.begin()
+        begun = foreign_changes.coarse_now()
         try:
             with generations.mark_updating(self._fallback):
                 root = new.directory(ROOT)

@@ -28,13 +28,13 @@ _OUT_OF_REACH = (errno.EACCES, errno.ENAMETOOLONG)
 """The errors for a directory whose mode denies its owner, or whose path is too long."""
 
 
-def begin() -> int:
-    """Return the beginning of a span in nanoseconds; later changes have no earlier ctime."""
+def coarse_now() -> int:
+    """Return the present in nanoseconds, at most the ctime of any later change."""
     return time.clock_gettime_ns(_REALTIME_COARSE)
 
 
 def until_now(begun: int) -> tuple[int, int]:
-    """Return the span from `begun` until now, in nanoseconds."""
+    """Return the span from `begun`, a value of `coarse_now`, until now, in nanoseconds."""
     return begun, time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
@@ -44,7 +44,7 @@ class ForeignChanges:
     def __init__(self, fallback: FallbackPlaces) -> None:
         self._fallback = fallback
         self._state = _load_settled(fallback)
-        self._begun = begin()
+        self._begun = coarse_now()
         self._results = self._check_directories(self._state) if self._state else iter(())
         self.damage: Path | None = None
         """The changed directory, once it is found."""
