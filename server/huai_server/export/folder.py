@@ -85,7 +85,7 @@ class ExportFolder:
         """Replace a file's content; return its size, and True if it changed; `ExportError`."""
         try:
             with self._enter(parent(path), make=True) as directory:
-                return _replace(directory, basename(path), parts)
+                return _replace_if_changed(directory, basename(path), parts)
         except OSError as error:
             raise ExportError(
                 f"{show(join(self._path, path))}: {error.strerror or error}",
@@ -134,8 +134,8 @@ def _staging(directory: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, bool]:
-    """Replace a file unless it has this content; return its size, and True if it was replaced."""
+def _replace_if_changed(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, bool]:
+    """Replace a file, durably, unless it has this content; return size, and True if replaced."""
     with _open_old(directory, name) as old:
         size, part = _skip_equal(old, parts)
         if part is None:

@@ -28,7 +28,7 @@ from huai_server.signing.signer import (
     from_private,
     is_public,
     open_signer,
-    public_of,
+    public_key,
     read_key_file,
 )
 from huai_server.state.errors import storage_errors
@@ -255,7 +255,7 @@ def _finish_rotation(path: Path, chain: KeyChain) -> None:
         data = new.read_bytes()
     except OSError:  # missing; reading the key itself reports any other error
         return
-    if public_of(new, data) in chain.newest.keys:
+    if public_key(data, new) in chain.newest.keys:
         new.replace(path)
         sync_folder(path.parent)
 

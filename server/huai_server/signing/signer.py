@@ -67,10 +67,10 @@ def open_signer(signing: Signing) -> Signer:
                 f"{path}: with a command, the key must be a public one",
                 hint="name the file with the public key, KEY.pub",
             )
-        return from_private(parse_private(path, data))
+        return from_private(parse_private(data, path))
     values = {"{key}": str(path)}
     run = partial(_run, signing.command or _AGENT, values, seconds(signing.timeout))
-    return Signer(public_of(path, data), run)
+    return Signer(public_key(data, path), run)
 
 
 def is_public(data: bytes) -> bool:
@@ -78,10 +78,13 @@ def is_public(data: bytes) -> bool:
     return data.startswith(_PUBLIC)
 
 
-def public_of(path: Path, data: bytes) -> str:
-    """Return the public key in a key file, or that of its private key; `SigningError`."""
+def public_key(data: bytes, path: Path) -> str:
+    """Parse the content of a key file to the public key, also if it holds the private key.
+
+    Raises `SigningError`, which names `path`, if it is malformed.
+    """
     if not is_public(data):
-        return parse_private(path, data).public
+        return parse_private(data, path).public
     try:
         return parse_public_key(data.decode("ascii", "replace"))
     except FormatError as error:
@@ -106,8 +109,8 @@ def read_key_file(path: Path) -> bytes:
     return file.data
 
 
-def parse_private(path: Path, data: bytes) -> PrivateKey:
-    """Return the private key in a file; `SigningError` if it is malformed."""
+def parse_private(data: bytes, path: Path) -> PrivateKey:
+    """Parse a private key; raises `SigningError`, which names `path`, if it is malformed."""
     try:
         return PrivateKey(data)
     except FormatError as error:

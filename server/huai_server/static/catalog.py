@@ -49,7 +49,7 @@ def sources(commits: Iterable[int], new: int) -> list[int]:
     return list(dict.fromkeys(serials))
 
 
-def begin(serial: int, commit: str) -> Static:
+def first_head(serial: int, commit: str) -> Static:
     """Return a head with one commit and no file."""
     return Static({serial: commit}, ())
 

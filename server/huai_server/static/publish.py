@@ -27,9 +27,9 @@ from huai_server.static.catalog import (
     COMMITS,
     add_list,
     advance,
-    begin,
     cut,
     find_full_pack,
+    first_head,
     front,
     is_outdated,
     is_small,
@@ -156,7 +156,7 @@ class _Publication:
         """Write the steps to a commit; return the head with them, shortened by a list."""
         serial = new.info.serial
         if head is None:
-            return begin(serial, new.commit)
+            return first_head(serial, new.commit)
         steps = []
         for old in sources(head.commits, serial):
             file = self._make_step(head.commits[old], new)

@@ -23,7 +23,7 @@ class PublishedSteps:
         self.lists: dict[bytes, Static] = {}
         self.steps: list[Step] = []
         self.rest: Static | None = None
-        self.head = catalog.begin(self.serials[0], self.name(self.serials[0]))
+        self.head = catalog.first_head(self.serials[0], self.name(self.serials[0]))
         self.head = catalog.set_full_pack(self.head, self.file())
         for serial in self.serials[1:]:
             self.add(serial)
