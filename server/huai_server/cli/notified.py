@@ -21,7 +21,7 @@ _ADVICE = {
 }
 
 
-def notifying(
+def run_and_notify(
     console: Console,
     root: Path,
     name: str,

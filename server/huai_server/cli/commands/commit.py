@@ -12,7 +12,7 @@ from huai_server.actions import modules
 from huai_server.actions.modules import Committed
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.notified import notifying
+from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import chosen, console_options, modules_options, run_all
 from huai_server.cli.report import (
     commit_line,
@@ -133,7 +133,7 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
         results.append(_commit(console, root, name, options))
         return results[0].exit_code
 
-    notifying(console, root, name, "commit", run, lambda: failure_text(results[0]))
+    run_and_notify(console, root, name, "commit", run, lambda: failure_text(results[0]))
     return results[0]
 
 

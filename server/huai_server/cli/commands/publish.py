@@ -9,7 +9,7 @@ from huai_schema.errors import ExitCode
 from huai_server.actions.publish import publish_module
 from huai_server.cli.after_commit_report import show_published
 from huai_server.cli.console import Console
-from huai_server.cli.notified import notifying
+from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.config.place import is_bucket
@@ -56,4 +56,4 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
                 console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
         return ExitCode.OK
 
-    return notifying(console, root, name, "publish", run, str)
+    return run_and_notify(console, root, name, "publish", run, str)

@@ -10,7 +10,7 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.notified import notifying
+from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import (
     chosen,
     console_options,
@@ -79,7 +79,7 @@ def command(
             results.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
             return results[0].exit_code
 
-        return notifying(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
+        return run_and_notify(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
 
     return run_all(one, chosen(config, names, every=every, relayed=False), console)
 
