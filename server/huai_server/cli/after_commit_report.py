@@ -98,7 +98,7 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
 
 
 def _show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
-    """Print what became of the attr tree, failures too."""
+    """Print the change of the attr tree, deleted ones of other modules, and failures."""
     for removed in update.removed:
         console.error(f"{removed}: attr tree removed: no module lists from it any more")
     if update.removal_failure:

@@ -20,7 +20,7 @@ _PRINCIPAL = "huai@localhost"
 
 
 def signing_of(root: Path) -> Signing:
-    """Return the [signing] of server.toml; `ConfigError` if it is missing."""
+    """Return the table `[signing]` of server.toml; raises `ConfigError` if it is missing."""
     signing = load(root).signing
     if signing is None:
         raise ConfigError(
@@ -51,7 +51,7 @@ def fingerprint(public: str) -> str:
 
 
 def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
-    """Print the accepted keys."""
+    """Print the trusted keys, and their threshold; `path` is that of the key file."""
     newest = keys.chain.newest
     needed = f", {newest.threshold} of {len(newest.keys)} sign" if newest.threshold > 1 else ""
     console.result(f"version {newest.version} of the keys{needed}")
@@ -68,14 +68,14 @@ def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
 
 
 def show_pending(console: Console, pending: PendingCommit, *, signatures: int, needed: int) -> None:
-    """Print a commit that waits for signatures, and how many there are."""
+    """Print a pending commit, and the numbers of its signatures and of those needed."""
     console.event("pending", **_pending_values(pending), signatures=signatures, needed=needed)
     info = pending.info
     console.result(f"{info.module}: serial {info.serial}, {signatures} of {needed} signatures")
 
 
 def show_examined(console: Console, examined: Examined, *, signed: bool) -> None:
-    """Print what is to be signed: all of it was verified here."""
+    """Print a commit that was verified here, to be signed or just `signed`."""
     pending, former, counts = examined.pending, examined.former, examined.counts
     values = _pending_values(pending)
     since = former.info.serial if former else None

@@ -17,7 +17,10 @@ HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
-    """Return the table of the modules `names`, or of all in the present server.toml."""
+    """Return the table of the modules `names`, or of all; reads server.toml again.
+
+    Raises `UnknownModuleError` if one is not configured.
+    """
     config = load(root)
     for name in names:
         config.module(name)

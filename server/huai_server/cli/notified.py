@@ -29,9 +29,10 @@ def run_and_notify(
     run: Callable[[], int],
     reason: Callable[[], str],
 ) -> int:
-    """Return the exit code of `run`, and count failures; `reason` says why it is not 0.
+    """Call `run` and return its exit code; count failures, and send a notification if it is due.
 
-    Damage is reported at once, a failing commit as often as configured.
+    `reason` returns the reason of a code other than 0.  Damage is reported at once, other failures
+    after as many in a row as are configured.
     """
     config = load(root)
     if config.notify is None:
@@ -50,7 +51,10 @@ def run_and_notify(
 def notify_of_signature(
     console: Console, config: ServerConfig, name: str, since: int, reason: str
 ) -> bool:
-    """Report that a signature expires, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""
+    """Send a notification that a signature expires, or, with an empty `reason`, was renewed.
+
+    Returns True if it was delivered; failures to do so are printed.
+    """
     if config.notify is None:
         return False
     from huai_program.notify.notification import Failure, Notification

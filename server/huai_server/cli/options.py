@@ -102,9 +102,10 @@ def read_limits_options(function: Command) -> Command:
 def chosen(
     config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
 ) -> tuple[str, ...]:
-    """Return the modules that the arguments name; raises `UnknownModuleError` for another one.
+    """Return the modules of the arguments `names`, or with --all (`every`) all of server.toml.
 
-    With `relayed`, --all means only modules that are relayed, or only those that are not.
+    With `relayed`, --all means only modules that are relayed, or only those that are not.  Raises
+    `UnknownModuleError`, and `UsageError` without names and --all, or with both.
     """
     if every == bool(names):
         raise click.UsageError("name the modules, or give --all for all of server.toml")
@@ -117,9 +118,9 @@ def chosen(
 
 
 def run_all(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
-    """Call `one` for each of `names` in order; a failure does not stop it.
+    """Call `one` for each of `names` in order, and return the worst exit code.
 
-    Returns the worst exit code (`worst_exit_code`).
+    With several names an error is printed, and the next one follows; with one name it is raised.
     """
     if len(names) == 1:
         return one(names[0])

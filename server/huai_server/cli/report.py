@@ -78,7 +78,7 @@ def remark_values(remark: Remark) -> dict[str, object]:
 
 
 def show_problems(console: Console, name: str, problems: Sequence[Problem]) -> None:
-    """Print paths that could not be read or committed: reason, outcome, and what to do."""
+    """Print the first paths that could not be read or committed, and advice for each reason."""
     for path, reason, outcome in problems[:_SHOWN]:
         console.error(f"{show(path) or '.'}: {reason}; {outcome}")
     if len(problems) > _SHOWN:
@@ -93,7 +93,7 @@ def problem_values(problems: Sequence[Problem]) -> list[list[str]]:
 
 
 def difference_line(difference: "Difference") -> str:
-    """Describe the difference at one path: added, removed, changed, or moved along."""
+    """Return a line about a difference: a path that was added, removed, changed or renamed."""
     if isinstance(difference, Moved):
         return f"{show(difference.old)} -> {show(difference.new)}: renamed"
     if difference.old is None:

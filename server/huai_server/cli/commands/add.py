@@ -51,7 +51,8 @@ from huai_server.config.tables import Module
 @click.option(
     "--serve-content",
     is_flag=True,
-    help="Let `serve` serve all files over HTTP, below /content/NAME/, not only large ones.",
+    help="Let `huai-server serve` send every file over HTTP, below /content/NAME/, and not only "
+    "the large ones.",
 )
 @click.option(
     "--private",
@@ -66,7 +67,10 @@ from huai_server.config.tables import Module
     "committing: ROOT is its state root (/var/lib/huai-client).",
 )
 @click.option(
-    "--relay-name", default="", metavar="NAME", help="What the module is called there, if not NAME."
+    "--relay-name",
+    default="",
+    metavar="NAME",
+    help="The module's name in that huai-client, if it is another one.",
 )
 @console_options()
 def command(

@@ -44,7 +44,7 @@ _Done: TypeAlias = Committed[CommitResult]
     "sources",
     multiple=True,
     metavar="FILE",
-    help="Look only at the paths that FILE names (- is standard input): a log of rsync, or a list. "
+    help="Scan only the paths that FILE names (- is standard input): a log of rsync, or a list. "
     "May be given several times.",
 )
 @click.option(
@@ -62,8 +62,8 @@ _Done: TypeAlias = Committed[CommitResult]
     "prefix",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="What the paths in these files have before those of the module: another path of its "
-    "directory, or a relative one, its place in a snapshot.",
+    help="The directory of the module as these files name it: another absolute path, or the "
+    "relative one with which their relative paths begin.",
 )
 @click.option(
     "--at",
@@ -109,11 +109,11 @@ def command(
     exit code is the worst of all, also if several steps of one fail.
     """
     if (sources or options["at"]) and (len(names) != 1 or every):
-        raise click.UsageError("--changes and --at are about one tree: name one module")
+        raise click.UsageError("--changes and --at work on one tree: name one module")
     if (sources or options["at"]) and (options["engine"] or options["shards"]):
         raise click.UsageError("--changes and --at do not go with --engine or --from-shards")
     if options["shards"] and (len(names) != 1 or every or options["engine"]):
-        raise click.UsageError("--from-shards is about one tree, and goes without --engine")
+        raise click.UsageError("--from-shards needs one module, and no --engine")
     if sources:
         roots = [path for path in (prefix, options["at"]) if path]
         options["lists"] = partial(read_lists, sources, spelling, *roots)
@@ -126,7 +126,7 @@ def command(
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
-    """Commit one module, print the result, and send notifications of failures."""
+    """Commit one module, print the result, and send a notification of failures if it is due."""
     results: list[_Done] = []
 
     def run() -> int:
@@ -138,7 +138,10 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
 
 
 def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
-    """Commit one module; print the commit at once, and then what followed it."""
+    """Commit one module; print its warnings and the commit, then the updates after it.
+
+    These are the updates of static files, export and attr tree.
+    """
     started = time.monotonic()
 
     def committed(result: CommitResult) -> None:

@@ -79,7 +79,7 @@ _PERMISSIONS = 0o644
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Sign it, and write the signature to FILE; otherwise it is only shown.",
+    help="Sign the commit, and write the signature to FILE; without this it is only shown.",
 )
 @console_options()
 def cosign(root: Path, request: Path, output: Path | None, console: Console) -> None:
@@ -154,7 +154,7 @@ def revoke(root: Path, key: str, console: Console) -> None:
     "--to",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="NEW.pub",
-    help="The new key, where an agent or a command signs: it has to have the private one.",
+    help="The new public key, if an agent or a command signs, which must have the private key.",
 )
 @click.option(
     "--keep",

@@ -18,9 +18,7 @@ from huai_server.store.maintain import MaintenancePlan, foresee, maintain
 
 @click.command()
 @modules_options
-@click.option(
-    "--dry-run", is_flag=True, help="Only say what takes how much room, and what would be done."
-)
+@click.option("--dry-run", is_flag=True, help="Only print the disk use, and what would be done.")
 @wait_option("a commit")
 @each_module(quiet=True)
 def command(root: Path, name: str, dry_run: bool, wait: float, console: Console) -> int:

@@ -65,7 +65,7 @@ def command(
     config = load(root)
 
     def one(name: str) -> int:
-        """Scrub one module, unless it has no commit; notifies of damage."""
+        """Scrub one module, unless it has no commit; send a notification of damage."""
         if config.committed_module(name).digest == "off" and every:
             return ExitCode.OK
         if not module_places(root, name).repository.exists():

@@ -20,12 +20,12 @@ class MissingExtraError(HuaiError):
 
 
 @click.command()
-@click.option("--host", metavar="ADDRESS", help="Listen here instead of where server.toml says.")
+@click.option("--host", metavar="ADDRESS", help="Listen on ADDRESS, not on that of server.toml.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Use this port; 0 picks a free one.",
+    help="Listen on PORT, not on that of server.toml; 0 picks a free one.",
 )
 @console_options()
 def command(root: Path, host: str | None, port: int | None, console: Console) -> None:

@@ -18,8 +18,8 @@ from huai_server.cli.options import console_options, module_argument
 @click.option(
     "--base",
     metavar="COMMIT",
-    help="The commit to follow, the same for all shards, or none for the first one. The default is "
-    "the newest commit.",
+    help="The commit (hex id) that the next one follows, the same for all shards, or `none` for a "
+    "first commit. The default is the newest commit.",
 )
 @click.option(
     "--to",

@@ -42,16 +42,16 @@ def list_tokens(root: Path, names: tuple[str, ...], console: Console) -> None:
     multiple=True,
     default=("read",),
     show_default=True,
-    help="What it opens: all of the modules, or their part of /metrics or /operator. May be given "
-    "twice.",
+    help="What the token opens: all of the modules, or their part of /metrics or /operator. May be "
+    "given twice.",
 )
 @click.option(
     "--expires",
     callback=parse_duration,
     metavar="TIME",
-    help="Let it expire after this long (90d, 12h); by default it is valid until revoked.",
+    help="Let the token expire after TIME (90d, 12h); by default it is valid until revoked.",
 )
-@click.option("--comment", default="", metavar="TEXT", help="Whose it is, for `token list`.")
+@click.option("--comment", default="", metavar="TEXT", help="A note that `token list` shows.")
 @console_options()
 def new(
     root: Path,
