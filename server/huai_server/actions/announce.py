@@ -20,10 +20,10 @@ class AnnounceError(HuaiError):
 
 
 def announce(tree: Path, announcement: Announcement) -> bool:
-    """Write the file into `tree` if it is missing or differs; True if it was written.
+    """Write the file into `tree` if it is missing or differs; return True if it was written.
 
-    It appears with its whole content or not at all.  Raises `AnnounceError`, and `EmptyRootError`
-    for an empty tree: the next commit would take the file for the whole content.
+    It is replaced in one step.  Raises `AnnounceError` if it cannot be written, and
+    `EmptyRootError` for an empty tree: the next commit would contain nothing else.
     """
     path, text = tree / FILE_NAME, announcement.encode()
     try:

@@ -34,7 +34,8 @@ def plan_export(
 ) -> ExportPlan:
     """Return the export that a module's configuration describes.
 
-    `folder` and `only` replace the configured folder and dialects.
+    `folder` and `only` replace the configured folder and dialects.  Raises `ConfigError` for a
+    path that is not valid.
     """
     configured = _request_of(name, module.export)
     place = _place(module, module.export.folder)
@@ -49,9 +50,10 @@ def plan_export(
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export, under the module's lock; return the described commit too.
+    """Write the files of an export, under the module's lock; return the commit that they list too.
 
-    An error if they would be the only files of an empty tree.
+    Raises `EmptyRootError` if they would be the only files of the tree, and `LockedError` after
+    `wait` seconds.
     """
     tree = Path(module.path)
     with storage_errors(tree), metadata_errors(name), locked(places.lock, wait=wait):
@@ -65,7 +67,7 @@ def export_module(
 def export_after_commit(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan
 ) -> ExportUpdate:
-    """Export to a folder outside of the tree; an error becomes part of the result."""
+    """Write the export to its folder; a `HuaiError` is returned in the result, not raised."""
     try:
         described, result = export_module(name, module, places, plan)
     except HuaiError as error:
@@ -74,7 +76,7 @@ def export_after_commit(
 
 
 def _request_of(name: str, table: ModuleExport) -> ExportRequest:
-    """Return what server.toml wants exported, with defaults."""
+    """Return the request that the table `export` of server.toml describes, with defaults."""
     return ExportRequest(
         dialects=table.files,
         list_name=table.list_name or name,
@@ -86,7 +88,7 @@ def _request_of(name: str, table: ModuleExport) -> ExportRequest:
 
 
 def _place(module: Module, folder: str) -> Place:
-    """Return the place of a folder, inside the tree if its path or the resolved path is."""
+    """Return the place of `folder`: inside the tree if the folder is, as spelt or resolved."""
     tree = os.fsencode(module.path)
     if not folder.startswith("/"):
         return Place(tree, _configured_path("folder", folder))

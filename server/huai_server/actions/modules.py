@@ -78,13 +78,13 @@ class Relayed(NamedTuple):
 
 
 class Attached(NamedTuple):
-    """A commit that waits for signatures, or waited, and the updates after it."""
+    """A commit that is pending, or was until now, and the updates after it."""
 
     pending: "PendingCommit"
     needed: int
     """The number of signatures needed, the server's own included."""
     head: Head | None = None
-    """The published commit; None while it waits."""
+    """The published commit; None while it is pending."""
     after: AfterCommit = AfterCommit()
 
     @property
@@ -103,7 +103,10 @@ class Removed(NamedTuple):
 
 
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
-    """Configure a module and make its folder; return why the fallback cannot serve it, or None."""
+    """Write a module into server.toml, and make its folder; creates the state root if missing.
+
+    Returns the error that keeps the fallback from serving the module, or None.
+    """
     with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
@@ -132,8 +135,9 @@ def commit(
 ) -> Committed[CommitResult]:
     """Commit a module's tree with its export, then update all that depends on the commit.
 
-    `on_commit` is called between the two.  Static files come first: downstreams wait for them.
-    An export to a folder outside of the tree is written last.
+    `on_commit` is called between the two.  Static files are written first, because downstreams wait
+    for them, then the attr tree, then an export to a folder outside of the tree; their errors are
+    in the result.
     """
     config = load(root)
     module, places = config.committed_module(name), module_places(root, name)
@@ -162,7 +166,7 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
 
 
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
-    """Return the base of the next commit, and its shards with their entries."""
+    """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path."""
     from huai_server.commit import shard_plan, shard_scan
 
     module, places = load(root).committed_module(name), module_places(root, name)
@@ -184,7 +188,10 @@ def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult
 
 
 def write_pending(root: Path, name: str, output: Path) -> Attached:
-    """Write the commit that waits for signatures to the file `output`."""
+    """Write a request for a signature of the pending commit to the file `output`.
+
+    Raises `ConfigError` if commits are not signed, `SigningError` if none is pending.
+    """
     from huai_server.signing.pending import write_request
 
     config = load(root)
@@ -195,7 +202,11 @@ def write_pending(root: Path, name: str, output: Path) -> Attached:
 
 
 def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0) -> Attached:
-    """Add a signature to the waiting commit; the last one publishes it."""
+    """Add a cosigner's signature to the pending commit.
+
+    The last one that is needed publishes it, and updates all that depends on it as `commit` does.
+    Raises `SigningError` if the signature is not a cosigner's, `LockedError` after `wait` seconds.
+    """
     from huai_server.signing.pending import add_signature
 
     config = load(root)
@@ -220,7 +231,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
 
 
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
-    """Relay the commit that huai-client applied, then update all that depends on it."""
+    """Copy the commit that huai-client applied, then update all that depends on it."""
     from huai_server.relay.hand_over import hand_over
 
     config = load(root)
@@ -230,7 +241,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
-    """Read files that are due, or all with `full`, and record which do not match their digests."""
+    """Read files that are due, or with `full` the rest; record those that do not match digests."""
     from huai_server.commit.scrub import scrub_tree
 
     module, places = load(root).committed_module(name), module_places(root, name)
@@ -238,12 +249,15 @@ def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubRes
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
-    """Compare a module's tree with its last commit."""
+    """Compare a module's tree with its last commit; commits nothing."""
     return audit_tree(name, load(root).module(name), module_places(root, name), wait)
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
-    """Remove a module, its attr tree and its part of tokens; `purge` deletes its metadata too."""
+    """Remove a module from server.toml and all tokens, and delete its attr tree.
+
+    `purge` deletes its metadata too, and raises `LockedError` while a commit of it runs.
+    """
     from huai_server.state.tokens import forget_module
     from huai_server.store.module_state import purge_module
 
@@ -260,7 +274,7 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
 
 
 def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterCommit:
-    """Update static files and the attr tree to the newest commit."""
+    """Update static files and the attr tree to the newest commit; errors are in the result."""
     static = _publish_static(root, config, name)
     return AfterCommit(static, update_attr_tree(root, name))
 
@@ -291,7 +305,7 @@ def _required_keys(root: Path, config: ServerConfig) -> "ServerKeys":
     keys = _signing_keys(root, config)
     if keys is None:
         raise ConfigError(
-            f"{root}: commits are not signed, so none waits for signatures",
+            f"{root}: commits are not signed, so no commit waits for signatures",
             hint="huai-server key new PATH makes a key, and prints what to configure",
         )
     return keys

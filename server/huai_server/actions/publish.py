@@ -30,7 +30,10 @@ class NoLibraryError(HuaiError):
 def publish_module(
     config: ServerConfig, name: str, places: ModulePlaces, to: str = "", *, wait: float = 0
 ) -> Published:
-    """Bring the static files at `to` to the newest commit; an empty `to` is the repository."""
+    """Write the static files of the newest commit to `to`, a folder or bucket, where they differ.
+
+    An empty `to` is the module's repository.  Raises `LockedError` after `wait` seconds.
+    """
     module = config.module(name)
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
@@ -46,7 +49,10 @@ def publish_module(
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
-    """Bring all static files to the new commit; an error at one place is in the result."""
+    """Write the static files of the newest commit to all places; errors are in the result.
+
+    Waits for other publications of the module without a time limit.
+    """
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
     for place in ("", *config.static_places(name)):

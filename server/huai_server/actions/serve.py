@@ -34,8 +34,9 @@ def serve(
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; raises `ListenError` and `TlsError`.
 
-    `on_start` gets the bound address.  `hand_over` brings a relayed module to the applied commit;
-    `notify_of_signature` is that of `ExpiryWatch`.
+    `host` and `port` replace those of server.toml.  `on_start` is called with the bound address,
+    `hand_over` with a relayed module whose applied commit changed, and `notify_of_signature` as
+    `ExpiryWatch` says.
     """
     config = load(root)
     overrides = {"host": host, "port": port}
@@ -57,7 +58,7 @@ class ConfiguredModules:
         self._served = served_modules(root, config)
 
     def served(self) -> Served:
-        """Return the modules of the present file, or the former ones if it has an error."""
+        """Return the modules of the present file; after an error, which is logged, the former."""
         stamp = file_stamp(self._place)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -69,7 +70,10 @@ class ConfiguredModules:
         return self._served
 
     def grant(self, token: str) -> Grant | None:
-        """Return the rights of a token; None if it is not valid, or no token can be read."""
+        """Return the rights of a token; None if it is not valid.
+
+        If no token can be read, logs the error and returns None.
+        """
         try:
             token_record = self._tokens.find(token)
         except HuaiError as error:

@@ -49,7 +49,11 @@ class Downstream(NamedTuple):
         return self.folder / FILE_NAME
 
     def read(self) -> Applied:
-        """Return the applied commit; raises `NotWholeError` for a part, or `AppliedStateError`."""
+        """Return the applied commit.
+
+        Raises `NotWholeError` if the tree was never synced or is partial, and `AppliedStateError`
+        if the record cannot be read.
+        """
         try:
             with self.record.open("rb") as file:
                 record = AppliedRecord.decode(file.read(BYTES_MAX + 1))
@@ -61,7 +65,8 @@ class Downstream(NamedTuple):
         except OSError as error:
             raise AppliedStateError(
                 f"{self.record}: {error.strerror}",
-                hint="run it as the user of huai-client; other users may not read its state",
+                hint="run huai-server as the user that runs huai-client: only that user may read "
+                "the state of huai-client",
             ) from error
         except FormatError as error:
             raise AppliedStateError(

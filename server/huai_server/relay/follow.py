@@ -48,7 +48,7 @@ class Follower(PeriodicThread):
         self._attempts: dict[str, _Attempt] = {}
 
     def look(self) -> None:
-        """Relay new commits, and log failures."""
+        """Relay each module whose applied commit changed, or failed before; log new failures."""
         modules = self._read_config().modules
         relayed = {name: each for name, each in modules.items() if each.relay}
         for name in self._attempts.keys() - relayed.keys():
@@ -77,7 +77,10 @@ class Follower(PeriodicThread):
         return _Attempt(stamp)
 
     def _read_config(self) -> ServerConfig:
-        """Return the configuration; after a change of its file all modules are tried again."""
+        """Return the configuration, the former one if it has an error.
+
+        After a change of the file, forget all attempts, so that each module is tried again.
+        """
         stamp = file_stamp(config_path(self._root))
         if stamp != self._config[0]:
             try:

@@ -57,7 +57,11 @@ def downstream_of(name: str, module: Module) -> Downstream:
 def hand_over(
     name: str, module: Module, places: ModulePlaces, *, accept_rollback: bool, wait: float
 ) -> HandedOver:
-    """Copy the applied commit and move the branch to it, unless it is already served."""
+    """Copy the applied commit, and move the branch to it, unless it is the newest one already.
+
+    Raises `WentBackError`, `OtherNameError`, the errors of `Downstream.read`, and `LockedError`
+    after `wait` seconds.
+    """
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)
     with storage_errors(places.repository), locked(places.lock, wait=wait):
@@ -89,9 +93,10 @@ def _copy_applied(
     *,
     accept_rollback: bool,
 ) -> Head:
-    """Check the applied commit, and copy it; `accept_rollback` allows an older one.
+    """Check the applied commit, copy it, and move the branch to it.
 
-    `OtherNameError` if the upstream's name for the module differs.
+    Raises `OtherNameError` if the upstream's name for the module differs, and `WentBackError` for
+    an older commit unless `accept_rollback`.
     """
     combined = combined_with(repository, applied.repository)
     head = combined.head_of(applied.commit)

@@ -13,7 +13,7 @@ _PERMISSIONS = 0o7777
 
 
 def close_folder(folder: Path, like: Path) -> None:
-    """Take other users' rights from `folder` and, if there were any, set the group of `like`."""
+    """Remove other users' rights to `folder`; if they had any, set its group to that of `like`."""
     if is_open(folder):
         with suppress(PermissionError):  # not a group of this user: keep the present one
             os.chown(folder, -1, like.stat().st_gid)

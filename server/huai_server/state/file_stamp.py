@@ -30,9 +30,9 @@ class FileCache(Generic[_Key, _T]):
         self._cached: dict[_Key, tuple[FileStamp, _T]] = {}
 
     def get(self, key: _Key, path: Path, read: Callable[[], _T]) -> _T | None:
-        """Return the result of `read` for the file at `path`; None if it is missing.
+        """Return the result of `read`, None if the file at `path` is missing.
 
-        Calls `read` again only after the file was replaced.
+        Calls `read` only the first time for `key`, and after the file was replaced.
         """
         stamp = file_stamp(path)
         if not stamp:

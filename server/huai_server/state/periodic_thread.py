@@ -24,7 +24,7 @@ class PeriodicThread(AbstractContextManager["PeriodicThread"]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the thread, and wait a few seconds for its current `look`."""
+        """Stop the thread, and wait at most 10 s for its current `look`."""
         self._stopping.set()
         self._thread.join(_END_SECONDS)
 

@@ -76,10 +76,10 @@ class Tokens:
         self._by_id: dict[str, Token] = {}
 
     def find(self, text: str) -> Token | None:
-        """Return the valid token with this text.
+        """Return the token with this text; None if it is unknown or has expired.
 
-        The first call that finds the file unreadable raises `ConfigError`; the following ones
-        return None until the file is replaced.
+        The first call that cannot read the file raises `ConfigError`; later calls return None until
+        the file is replaced.
         """
         match = token_form(text)
         if match is None:
@@ -93,7 +93,7 @@ class Tokens:
         return token if token and token.is_valid(time.time()) else None
 
     def _reload(self) -> None:
-        """Read the tokens again if their file was replaced; keep none if that raises."""
+        """Read the tokens again if their file was replaced; without any if it cannot be read."""
         stamp = file_stamp(tokens_path(self._root))
         if stamp != self._stamp:
             self._stamp, self._by_id = stamp, {}  # an unreadable file gives no access
@@ -101,7 +101,7 @@ class Tokens:
 
 
 def token_form(text: str) -> re.Match[str] | None:
-    """Match a text with the form of a token, or None; the first group is its id."""
+    """Match a text with the form of a token, and return the match, whose first group is the id."""
     return _TOKEN.fullmatch(text)
 
 
@@ -111,7 +111,10 @@ def tokens_path(root: Path) -> Path:
 
 
 def read_tokens(root: Path) -> tuple[Token, ...]:
-    """Return all tokens, expired ones too; `ConfigError` for a file that others may write."""
+    """Return all tokens, expired ones too; none without a file.
+
+    Raises `ConfigError` if the file is unreadable or malformed, or other users may write it.
+    """
     path = tokens_path(root)
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -126,7 +129,8 @@ def read_tokens(root: Path) -> tuple[Token, ...]:
         return ()
     except OSError as error:
         raise ConfigError(
-            f"{path}: {error.strerror}", hint="let the user who runs this read it"
+            f"{path}: {error.strerror}",
+            hint="the user who runs huai-server must be able to read it",
         ) from error
     except UnicodeError:
         raise _malformed(path, "not UTF-8 text") from None
@@ -140,7 +144,7 @@ def new_token(
     seconds: int | None = None,
     comment: str = "",
 ) -> tuple[Token, str]:
-    """Make and store a token that expires after `seconds`, or never; return it and its text."""
+    """Store a new token that expires after `seconds`, or never; return it and its secret text."""
     name = secrets.token_hex(_ID_BYTES)
     secret = base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=")
     text, now = f"huai_{name}_{secret}", int(time.time())
@@ -187,7 +191,7 @@ def forget_module(root: Path, name: str) -> None:
 
 
 def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
-    """Replace the stored tokens by the result of `change`; `ConfigError` without a root."""
+    """Replace the stored tokens by the result of `change`; `ConfigError` without a state root."""
     path = tokens_path(root)
 
     def edit(old: str) -> str:
