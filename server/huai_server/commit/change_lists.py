@@ -51,8 +51,8 @@ class ChangeLists(NamedTuple):
 def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLists:
     """Read all `sources` (`-` is standard input) in one of `SPELLINGS`, or raise `ListError`.
 
-    `roots` are the names of the tree's directory in the sources.  Relative paths begin with the
-    relative one of them, if there is one.
+    `roots` are the names of the tree's directory in the sources.  If one of them is relative,
+    relative paths in the sources begin with it.
     """
     engine_list = ChangeList([bytes(root) for root in roots])
     for source in sources:
@@ -76,7 +76,7 @@ def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLis
 
 
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
-    """Return a list of `paths`."""
+    """Return the lists that name `paths`, which are relative to `root`."""
     change_list = ChangeList([bytes(root)])
     change_list.begin_source("nul")
     for path in paths:

@@ -49,11 +49,12 @@ def commit_tree(
     keys: "ServerKeys | None" = None,
     export: "ExportOfTree | None" = None,
 ) -> CommitResult:
-    """Bring the metadata of a module up to date with its tree.
+    """Commit the module's tree, or the paths that lists of it name, if anything changed.
 
     Where a file system was mounted over a directory, or is not mounted any more, the old entries of
     the directory stay; with `accept_mounts` the present ones replace them.  With `keys` the commit
-    is signed, and signed again, without another change, after half the validity of the last one.
+    is signed; once half of the last signature's validity is over, an unchanged tree is signed
+    again.  Files of `export` are written into the tree, and are in the same commit.
     """
     if options.at and export:
         raise SnapshotExportError(
@@ -73,7 +74,7 @@ def commit_tree(
 
 
 def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
-    """Compare the tree with the last commit; nothing is committed."""
+    """Compare the tree with the last commit; commits nothing.  Raises `NoCommitError`."""
     root = Path(module.path)
     return _with_module((name, module, places), None, wait, lambda making: audit(making, root))
 
@@ -93,7 +94,7 @@ def commit_digests(
 
 
 def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
-    """Commit with `digests`, and keep the record for lists; `NoCommitError` without a commit."""
+    """Commit with `digests`; the record for lists stays valid.  Raises `NoCommitError`."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise NoCommitError(making.name)
@@ -115,9 +116,10 @@ def _with_module(
     work: Callable[[NextCommit], _Result],
     snapshot: Path | None = None,
 ) -> _Result:
-    """Call `work` under the module's lock; makes its folder, closed if it is private.
+    """Call `work` under the module's lock, after creating the module's repository if missing.
 
-    `EmptyRootError` if the tree is not a directory.
+    Deletes what a killed run left, and closes the folder of a private module to other users.
+    Raises `EmptyRootError` if the tree is not a directory, `LockedError` after `wait` seconds.
     """
     name, module, places = which
     root = snapshot or Path(module.path)
@@ -138,7 +140,7 @@ def _with_module(
 
 
 def _is_directory(root: Path) -> bool:
-    """Return True if the tree is a directory; an error if one above it cannot be entered."""
+    """Return True if the tree is a directory; raises an error if its path cannot be followed."""
     try:
         return root.is_dir()
     except OSError as error:  # a directory above it cannot be entered

@@ -89,7 +89,10 @@ def open_engine(url: str) -> Callable[[], Executor]:
 
 
 def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
-    """Run tasks on an engine; those without a record afterwards have failed."""
+    """Run tasks on an engine, and wait for them; those without a record afterwards have failed.
+
+    `deadline` is in seconds.  Raises the `StorageError` of a task.
+    """
     run = _Run(start, tasks, deadline)
     try:
         run.finish()
@@ -151,6 +154,7 @@ class _Run:
         future.add_done_callback(lambda future: self._done.put((path, future)))
 
     def _settle(self, path: bytes, future: "Future[str]") -> None:
+        """Finish a shard whose task has ended; submit it again if it failed for the first time."""
         task = self._pending.get(path)
         if task is None:  # another copy was first
             return
@@ -183,7 +187,7 @@ class _Run:
             self._submit(path)
 
     def _look(self) -> None:
-        """Submit a copy of each shard without a sign of life; without one of the copy it failed."""
+        """Submit a shard again after a deadline without a sign of life; the second time, end it."""
         now = time.monotonic()
         for path in list(self._pending):
             sign = self._sign(path)
@@ -199,6 +203,7 @@ class _Run:
                     self._submit(path)
 
     def _sign(self, path: bytes) -> float | None:
+        """Return the time of a shard's last sign of life, or None if its scan has not begun."""
         try:
             return self._place(path).stat().st_mtime
         except OSError:

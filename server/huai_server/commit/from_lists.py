@@ -29,7 +29,7 @@ def commit_lists(
     options: CommitOptions,
     export: "ExportOfTree | None" = None,
 ) -> CommitResult:
-    """Commit the listed paths; or the whole tree, if there is a reason."""
+    """Commit the listed paths, or the whole tree if they are not enough; the result says why."""
     newest = making.head.commit if making.head else None
     scan_cause = scan_reason(making.record, newest, making.module, time.time())
     if export and not scan_cause:
@@ -61,7 +61,10 @@ def _commit_listed(
     *,
     allow_empty: bool,
 ) -> CommitResult:
-    """Commit the listed paths; raises `ListsNotEnoughError` if the tree must be scanned."""
+    """Commit the listed paths, and the files of `export`, which are written into the tree.
+
+    Raises `ListsNotEnoughError` if the tree must be scanned.
+    """
     past, head, record = making.past, making.head, making.record
     assert head is not None  # noqa: S101 - without a commit, everything is scanned
     assert past is not None  # noqa: S101 - likewise

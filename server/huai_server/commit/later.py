@@ -67,7 +67,10 @@ def digest_tree(
     limits: ReadLimits,
     keys: ServerKeys | None = None,
 ) -> DigestResult:
-    """Compute and commit the digests that the last commit lacks, as far as `limits` allow."""
+    """Compute and commit the digests that the last commit lacks, as far as `limits` allow.
+
+    Waits for other runs without a time limit.  Raises `NoDigestsError` if the module has none.
+    """
     require_digests(name, module)
     head, past = newest_commit(name, places)
     pace = limits.pace()
@@ -108,7 +111,7 @@ class _Reading:
         self.problems: list[Problem] = []
 
     def read(self, paths: bytes) -> None:
-        """Read files whose digests are unknown, and store these; a NUL ends each path."""
+        """Compute the digests of `paths`, each ended by a NUL, and store them under the lock."""
         change_list = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).change_list
         lock = locked(self._places.lock, wait=_PATIENCE)
         with idle_disk():

@@ -26,7 +26,7 @@ class LinkRecord:
         self._file: BinaryIO | None = None
 
     def add(self, pairs: bytes) -> None:
-        """Add some of the groups of a whole scan."""
+        """Write groups of a whole scan to a new file, which `replace` makes the record."""
         if not pairs:
             return
         if self._file is None:
@@ -34,7 +34,7 @@ class LinkRecord:
         self._file.write(pairs)
 
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield leader and member of what was added."""
+        """Yield the leader and the member of each pair that was added."""
         if self._file is not None:
             self._file.flush()
             with self._unfinished.open("rb") as file:
@@ -43,7 +43,7 @@ class LinkRecord:
                     yield unescape(leader), unescape(member)
 
     def replace(self) -> None:
-        """Replace the record by what was added, at the end of a scan."""
+        """Replace the record by what was added, durably; without any, delete it."""
         if self._file is None:
             self._path.unlink(missing_ok=True)
         else:
@@ -52,7 +52,7 @@ class LinkRecord:
         sync_folder(self._path.parent)
 
     def extend(self, pairs: bytes) -> None:
-        """Append the groups that a commit by lists found to the record."""
+        """Append the groups that a commit by lists found to the record, durably."""
         if pairs:
             with open(self._path, "a+b", opener=_open_no_follow) as file:
                 _drop_cut_line(file)
@@ -60,7 +60,7 @@ class LinkRecord:
                 _flush(file)
 
     def abort(self) -> None:
-        """Forget what was added."""
+        """Delete what was added; the record stays."""
         if self._file is not None:
             self._file.close()
             self._file = None

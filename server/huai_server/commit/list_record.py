@@ -32,7 +32,7 @@ LIST_RECORD = RecordFile(ListRecord, permissions=None)
 
 
 def settings_of(module: Module) -> str:
-    """Return the settings of a module that decide what is committed."""
+    """Return the settings of a module that decide what is committed, as JSON to compare."""
     deciding = (module.path, module.exclude, module.one_file_system, module.owners, module.digest)
     return msgspec.json.encode(deciding).decode()
 

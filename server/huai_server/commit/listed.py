@@ -35,7 +35,7 @@ def build_listed(
 ) -> ListedTree:
     """Return the tree of `past` (with its totals), with the present state of the listed paths.
 
-    `ListsNotEnoughError` if the whole tree has to be read.
+    Raises `ListsNotEnoughError` if the whole tree has to be read, or that is quicker.
     """
     _check_length(lists, past[1])
     before = read_mounts(making.places.mounts)
@@ -59,7 +59,7 @@ def build_listed(
 
 
 def _check_length(lists: ChangeLists, totals: Totals) -> None:
-    """Refuse lists that would cost more than a scan, in time or in memory."""
+    """Raise `ListsNotEnoughError` for lists that cost more than a scan, in time or in memory."""
     if lists.paths > max(_FEW, min(_MOST, totals.entries // _SHARE)):
         raise ListsNotEnoughError(
             f"the list names {lists.paths:,} paths, and the last commit {totals.entries:,} entries"

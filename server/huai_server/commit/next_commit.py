@@ -72,10 +72,10 @@ class NextCommit:
         return opened_writer(self.repository.pack_folder)
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
-        """Write the tree of a commit, and return its id once all objects are durable.
+        """Write the commit's git tree, and return its id once all objects are durable.
 
-        `tree` is the id of the root directory's tree.  None if no commit is needed; then none waits
-        for signatures any more.
+        `tree` is the id of the root directory's tree.  None if the newest commit has the same, and
+        needs no new signature; a pending commit is dropped then.
         """
         root_files = {KEYS: self._keys.chain.encode()} if self._keys else {}
         top = write_root(self._descriptor(), tree, writer, root_files)
@@ -91,9 +91,10 @@ class NextCommit:
     def commit(
         self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
     ) -> Head:
-        """Make the commit of the tree that `finish` returned, and move the branch to it.
+        """Make the commit of `top`, which `finish` returned, and move the branch to it.
 
-        If it waits for signatures, the record for lists is deleted.
+        If it needs co-signers, it is stored as pending, and the record for lists is deleted.
+        `now` is its time in seconds since the epoch, None for the present.
         """
         # A waiting one may have been signed elsewhere: serials must be unique.
         serial = self.repository.last_serial() + 1
@@ -115,7 +116,7 @@ class NextCommit:
     def _expires_soon(self) -> bool:
         """True if the newest commit needs a new signature, though nothing else is new.
 
-        So does one from the future: this clock was wrong, and downstreams wait until that time.
+        A commit from the future does, too: the clock was wrong, and downstreams wait until then.
         """
         keys, head = self._keys, self.head
         if keys is None or head is None:

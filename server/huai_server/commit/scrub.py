@@ -100,7 +100,10 @@ def scrub_tree(
     *,
     full: bool = False,
 ) -> ScrubResult:
-    """Compare files that are due, or with `full` the rest, with their digests; record damage."""
+    """Compare files that are due, or with `full` the rest, with their digests; record damage.
+
+    Raises `LockedError` while another scrub runs, and `TooMuchDamageError`.
+    """
     require_digests(name, module)
     root = Path(module.path)
     with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
@@ -276,7 +279,10 @@ class _Run:
 
 
 def due(current: Round, files: int, size: int, span: int, now: int) -> int:
-    """Return the bytes to read now, of `size` bytes in `files`; each file has a fixed cost."""
+    """Return the cost (`cost`) of what should be read now, of `files` with `size` bytes.
+
+    `span` and `now` are in seconds; after the planned end of the round it is `EVERYTHING`.
+    """
     length, elapsed = _round_seconds(span), now - current.begun
     if elapsed >= length:
         return EVERYTHING
@@ -285,7 +291,7 @@ def due(current: Round, files: int, size: int, span: int, now: int) -> int:
 
 
 def cost(files: int, size: int) -> int:
-    """Return the cost of reading files, in bytes."""
+    """Return the bytes that can be read in the time of reading `files` with `size` bytes."""
     return size + FILE_COST * files
 
 

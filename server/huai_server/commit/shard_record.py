@@ -78,7 +78,7 @@ def check_version(version: str, where: str = "the task") -> None:
 
 
 def check_record(record: ShardRecord, base: str, module: Module) -> None:
-    """Raise an error if a record is of another version, base or configuration."""
+    """Raise `ShardVersionError` for another version, `ShardMismatchError` for other settings."""
     where = f"the result of {record.node} for {record.path!r}"
     check_version(record.version, where)
     for name, theirs, ours in (

@@ -66,7 +66,10 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def scan_shard(task: Task) -> ShardRecord:
-    """Scan a directory, and write its result."""
+    """Scan a directory; write its pack and record into `task.folder`, and return the record.
+
+    Raises `ShardRootError` if the path is not below the root.
+    """
     path, folder, key = task.path, Path(task.folder), shard_key(task.path)
     if not path or any(name in {b"", b".", b".."} for name in path.split(b"/")):
         raise ShardRootError(
@@ -113,7 +116,7 @@ def scan_shard(task: Task) -> ShardRecord:
 
 
 def base_of(places: ModulePlaces, base: str | None) -> tuple[Snapshot | None, str]:
-    """Return the snapshot of the base, and the base."""
+    """Return snapshot and hex id of the commit `base` (None: the newest); else None, `NO_BASE`."""
     if base == NO_BASE or not places.repository.exists():
         return None, NO_BASE
     repository = Repository(places.repository)
@@ -123,7 +126,7 @@ def base_of(places: ModulePlaces, base: str | None) -> tuple[Snapshot | None, st
 
 @contextmanager
 def _own_table(table: Path, folder: Path) -> Iterator[Path]:
-    """Yield the folder for digests: the shard's, or a temporary one if a process has that."""
+    """Yield the folder for digests: `table`, or a temporary one if another process uses that."""
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(table / "lock"))
@@ -134,7 +137,7 @@ def _own_table(table: Path, folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _alive(sign: Path) -> Iterator[None]:
-    """Touch a file at intervals."""
+    """Touch the file `sign` at the beginning of the block, and every two seconds in it."""
     end = Event()
 
     def touch() -> None:

@@ -69,7 +69,10 @@ class Shards:
         self._base = making.head.commit if making.head else NO_BASE
 
     def collect(self, options: CommitOptions) -> None:
-        """Get the results that the options want, and make their packs durable and visible."""
+        """Load the results of shards, or scan them; copy their packs into the repository, durably.
+
+        Scans nothing without an engine.  Raises an error if a result is of other settings.
+        """
         url = options.engine or self._making.module.engine.url
         if options.shards is not None:
             self._results = options.shards
@@ -87,7 +90,7 @@ class Shards:
             ]
 
     def part(self) -> Part:
-        """Return what is left to scan."""
+        """Return the part that is left to scan: the tree without shards that have a result."""
         if not self._records:
             return WHOLE
         shards = [
@@ -98,7 +101,10 @@ class Shards:
         return Part(b"", shards, Snapshot(repository, b"\0" * 20))
 
     def add_to(self, read: ReadTree) -> ReadTree:
-        """Return the tree of the whole commit; the totals and the like of `read` lack shards."""
+        """Return `read` with totals, problems, remarks and mounts of its shards added.
+
+        Adds their hardlinks to the record of links.
+        """
         making = self._making
         for record in map(self._records.get, read.shards):
             assert record is not None  # noqa: S101 - only a shard with a result is in the tree
@@ -138,7 +144,7 @@ class Shards:
                 shutil.rmtree(table, ignore_errors=True)
 
     def _load_all(self) -> None:
-        """Load the records that commands left."""
+        """Load the records that commands left; raises an error if one does not fit the commit."""
         for path in sorted(self._results.glob(f"*{RECORD}")):
             record = SHARD_RECORD.load(path)
             if record is None:
@@ -223,7 +229,10 @@ def parted_groups(
 
 
 def _copy(source: Path, to: Path) -> None:
-    """Copy a pack or its index, both of which end with the SHA-1 of all before."""
+    """Copy a pack or its index, durably, unless it exists.
+
+    Raises `ShardMismatchError` if the SHA-1 at its end is wrong.
+    """
     from hashlib import sha1
 
     if to.exists():

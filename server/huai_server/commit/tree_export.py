@@ -34,7 +34,7 @@ class WrittenTree(NamedTuple):
 
 
 def prepare(root: Path, options: CommitOptions, export: "ExportOfTree") -> None:
-    """Let an export make its directories, unless these would hide that the tree is empty."""
+    """Create the directories of an export; raises `EmptyRootError` if the tree is empty before."""
     if not options.allow_empty and not holds_anything(root):
         raise empty_root_error(root)
     export.prepare()
@@ -45,7 +45,8 @@ def scan_again(
 ) -> WrittenTree:
     """Scan `paths` again, and write their objects; return the tree with their present state.
 
-    Remarks come from the first scan: no other program writes these files.
+    Extends the record of links.  Raises `ListsNotEnoughError`.  Remarks come from the first scan:
+    no other program writes these files.
     """
     past = Snapshot(making.repository, written.tree), written.totals
     with making.open_pack() as writer:

@@ -218,8 +218,8 @@ class TreeReader:
         """Read listed paths, and use `past`, the last commit, for all others.
 
         `listed` has the list, and true if each new name of a file comes with an old one.  Returns
-        None if they do not, and a changed file has more names than are known.  `check_foreign`
-        may refuse directories on other file systems.
+        None if it is false, and a changed file has more names than are known.  `check_foreign`
+        may raise an error for directories on other file systems.
         """
         snapshot, old = past
         result = self._open_engine().read_listed(
@@ -240,7 +240,7 @@ class TreeReader:
     def read_digests(
         self, change_list: ChangeList, into: FoundDigests, lock: AbstractContextManager[None]
     ) -> list[tuple[RelPath, str]]:
-        """Find the digests of listed files; they are stored under the `lock` of the module.
+        """Compute the digests of listed files, add them to `into`, and store them under `lock`.
 
         Returns the files that cannot be read, or changed meanwhile, and why.
         """
@@ -252,7 +252,7 @@ class TreeReader:
         return [(RelPath(path), reason_of(reason)) for path, reason in unread]
 
     def _open_engine(self) -> Engine:
-        """Open the tree in the engine; an error if its root cannot be opened."""
+        """Open the tree in the engine; raises a `HuaiError` if its root cannot be opened."""
         options, names = scan_options(self._module), OwnerNames()
         patterns = [exclude.check_exclude(text) for text in options.exclude]
         try:
@@ -299,7 +299,7 @@ class TreeReader:
         remarks: list[tuple[int, int, list[bytes]]],
         hashed: tuple[int, int, list[bytes]],
     ) -> tuple[tuple[Problem, ...], tuple[Remark, ...]]:
-        """Return problems and remarks as values, and count hashed files."""
+        """Return the engine's problems and remarks as values, and count hashed files."""
         self._count_hashed(*hashed)
         converted = (
             Problem(RelPath(path), reason_of(reason), _OUTCOMES[outcome])

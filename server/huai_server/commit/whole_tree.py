@@ -31,7 +31,10 @@ _SHOWN = 20
 def commit_whole(
     making: NextCommit, root: Path, options: CommitOptions, export: "ExportOfTree | None" = None
 ) -> CommitResult:
-    """Scan and commit the whole tree, with the files of `export`; prunes block indices."""
+    """Scan and commit the whole tree, and the files of `export`, which are written into it.
+
+    Deletes outdated block indices, once a day.
+    """
     if export:
         prepare(root, options, export)
     started = int(time.time())
@@ -67,9 +70,9 @@ def commit_whole(
 
 
 def audit(making: NextCommit, root: Path) -> AuditResult:
-    """Compare the whole tree with the last commit; removes the objects for that afterwards.
+    """Compare the whole tree with the last commit; deletes the objects written for that.
 
-    `NoCommitError` without a commit.
+    Raises `NoCommitError` without a commit.
     """
     if making.head is None or making.past is None:
         raise NoCommitError(making.name)
@@ -94,7 +97,7 @@ def _scan_and_write(
 ) -> tuple[ReadTree, bytes | None]:
     """Scan; write new objects and mounts, delete the record for lists.
 
-    Also returns the tree to be committed; None if nothing changed.
+    Also returns the id of the commit's git tree, or None if no commit is needed.
     """
     try:
         with making.open_pack() as writer:

@@ -39,7 +39,7 @@ class BadPatternError(ScanError):
 
 
 def check_exclude(text: bytes) -> bytes:
-    """Return a pattern, or raise `BadPatternError` for one that matches nothing."""
+    """Return the pattern `text`; raises `BadPatternError` if it can match nothing."""
     if not text.strip(b"/") or b"\0" in text:
         raise BadPatternError(
             f"the pattern {show(text)!r} cannot match anything",

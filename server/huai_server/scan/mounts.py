@@ -18,7 +18,7 @@ NOT_MOUNTED = "the file system that was mounted there is missing, and so are its
 
 
 def write_mounts(record: Path, mounts: set[bytes]) -> None:
-    """Record the mount points of a commit for the next one, if they changed."""
+    """Replace the file `record` by the mount points of a commit, if they changed."""
     if mounts == read_mounts(record):
         return
     lines = (escape(path) + b"\n" for path in sorted(mounts))

@@ -15,7 +15,7 @@ class EmptyRootError(HuaiError):
 def empty_root_error(
     root: Path, otherwise: str = "--allow-empty commits an empty tree"
 ) -> EmptyRootError:
-    """Return the error; `otherwise` is the advice for a tree that is empty on purpose."""
+    """Return the error for an empty `root`; `otherwise` advises if it is empty on purpose."""
     return EmptyRootError(
         f"{root}: the tree is empty",
         hint=f"check that its file system is mounted; {otherwise}",
@@ -23,6 +23,6 @@ def empty_root_error(
 
 
 def holds_anything(root: Path) -> bool:
-    """Return True unless the tree is empty."""
+    """Return True unless the directory is empty; raises `OSError` if it cannot be read."""
     with os.scandir(root) as entries:
         return next(entries, None) is not None
