@@ -42,7 +42,7 @@ class BlockIndices:
         self._folder = repository / _FOLDER
 
     def write(self, index: BlockIndex) -> None:
-        """Store the index of a file, unless it is stored already."""
+        """Store the index of a file, durably, unless it is stored already."""
         path = block_index_path(self._repository, index.digest())
         if path.exists():
             return
@@ -53,9 +53,9 @@ class BlockIndices:
         replace_file(path, index.encode(), temporary, permissions=_MODE)
 
     def prune(self, snapshot: Snapshot, now: float) -> None:
-        """Once a day, delete indices unnamed by commits for a month; renew the times of others.
+        """Delete indices of files that were in no commit for a month; at most once a day.
 
-        `now` is in seconds since the epoch.
+        Sets the time of the others to `now`, in seconds since the epoch.
         """
         looked = self._folder / _LOOKED
         with suppress(FileNotFoundError):

@@ -44,7 +44,7 @@ class CheckReport(NamedTuple):
 
 
 def check_repository(name: str, repository: Repository) -> CheckReport:
-    """Read back all of `repository`, which has the module `name`."""
+    """Read all of `repository`, which has the module `name`, and return its faults."""
     return _Check(name, repository).run()
 
 
@@ -94,14 +94,14 @@ class _Check:
 
     @contextmanager
     def _collecting(self) -> Iterator[None]:
-        """Record the first fault of the block, which ends; the check continues after it."""
+        """Record the error that ends the block, and let the check continue after the block."""
         try:
             yield
         except (FormatError, StoreError) as error:
             self._faults.append(error.message)
 
     def _check_static(self) -> None:
-        """Read the static files that the head names."""
+        """Read the static files that the head names; record those that are missing or damaged."""
         folder = self._repository.path / FOLDER
         packs: set[Path] = set()
         lists, damaged = [folder / HEAD], []
@@ -119,7 +119,7 @@ class _Check:
         self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
 
     def _read_all(self, head: Head) -> None:
-        """Read each object of a commit that was not read for a newer one."""
+        """Read each object of a commit that was not read for a newer commit."""
         pending = [(bytes.fromhex(head.tree), True)]
         while pending:
             oid, is_tree = pending.pop()
@@ -144,7 +144,7 @@ class _Check:
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:
-        """Check a signed commit: its keys must count, and it must cover all listed entries."""
+        """Record faults of a signed commit: trusted keys must sign it, and for this listing."""
         root = bytes.fromhex(head.tree)
         data = self._repository.read(bytes.fromhex(head.commit), "commit")
         signed = split_commit(data)
@@ -179,7 +179,7 @@ class _Check:
             yield listing
 
     def _check_index(self, size: int, digest: bytes) -> None:
-        """Check a block index, once."""
+        """Record a block index that is damaged; each is checked once."""
         path = self._indices.pop(digest)
         try:
             BlockIndex.decode(path.read_bytes(), size, digest)

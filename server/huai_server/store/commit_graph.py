@@ -10,7 +10,7 @@ from huai_server.store.git_program import GitFailedError, run_git
 
 
 def graph_files(repository: Path) -> list[Path]:
-    """Return the graph files of a repository, those that name others first."""
+    """Return the graph files of a repository; the file that names the others comes first."""
     info = repository / "objects/info"
     chain = info / "commit-graphs"
     files = [chain / "commit-graph-chain", *sorted(chain.glob("*.graph")), info / "commit-graph"]

@@ -26,9 +26,9 @@ def combined_with(repository: Repository, source: Path) -> Repository:
 
 
 def copy_commit(repository: Repository, source: Path, commit: str, former: Head | None) -> Head:
-    """Copy the commit (hex id) of a repository, `source`, and move the branch from `former` to it.
+    """Copy a commit (hex id) of the repository `source`, and move the branch from `former` to it.
 
-    `StoreError` if an object is missing.
+    Raises `StoreError` if an object is missing or damaged.
     """
     combined = combined_with(repository, source)
     thin_pack, pack, index = (

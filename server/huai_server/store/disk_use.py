@@ -49,7 +49,7 @@ class DiskUse(NamedTuple):
 
 
 def disk_use(places: ModulePlaces) -> DiskUse:
-    """Measure the present use."""
+    """Measure the module's files; those that are missing count as 0."""
     repository = places.repository
     folder = repository / "objects" / "pack"
     packs = Use.of(path for path in folder.glob(f"*{PACK}") if path.with_suffix(INDEX).exists())
@@ -73,7 +73,7 @@ def static_files(repository: Path) -> Iterable[Path]:
 
 
 def unfinished(repository: Path) -> Iterable[Path]:
-    """Yield files that no run finished."""
+    """Yield the remains of killed runs, and files that a run is writing."""
     yield from repository.glob(f"*/{TEMPORARY}*")
     yield from repository.glob(f"objects/pack/{TEMPORARY}*")
     yield from repository.glob("objects/tmp_object_*")

@@ -60,11 +60,11 @@ def run_git(
     stdin: bytes | IO[bytes] = b"",
     put: Callable[[bytes], object],
 ) -> None:
-    """Run git on a repository; its output goes to `put`, part by part.
+    """Run git on a repository to its end; `put` is called with each part of its output.
 
-    It reads all of `stdin`, bytes or a file, before it prints anything.  It ends soon after this
-    process, because its output pipe is closed then.  Raises `GitFailedError`, and `OSError` for a
-    full disk; an error of `put` ends it.
+    Git must read all of `stdin`, bytes or a file, before it prints anything.  It ends soon after
+    this process, because its output pipe is closed then.  An error of `put` ends git.  Raises
+    `GitFailedError`, `GitMissingError`, and `OSError` (ENOSPC) for a full disk.
     """
     program, place = find_git(), os.path.realpath(repository)
     options = (("safe.directory", place), *_OPTIONS)  # it may be another user's
@@ -93,7 +93,7 @@ def run_git(
 
 
 def _raise_if_full(message: str, place: Path) -> None:
-    """Raise an error for a full disk, which more space solves, if git reports one."""
+    """Raise `OSError` (ENOSPC) if `message` is git's for a full disk."""
     if any(words in message for words in _FULL):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 

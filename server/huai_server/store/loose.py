@@ -19,7 +19,7 @@ _HEADER_BYTES = 32
 
 
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
-    """Return a loose object, or None; `FormatError` if it is damaged."""
+    """Return a loose object, or None if it is missing; raises `FormatError` if it is damaged."""
     try:
         packed = _loose_path(repository, oid).read_bytes()
     except FileNotFoundError:

@@ -117,7 +117,7 @@ class _Maintenance:
         return MaintenancePlan(len(loose), self._merge(packs), dropped)
 
     def _remove_expired(self, repository: Repository) -> None:
-        """Remove files whose time is over."""
+        """Delete remains of killed runs, graph files, and outdated packs and block indices."""
         repository.remove_unfinished()
         remove_graphs(repository.path)  # they may name commits that are dropped, now or before
         remove_replaced(repository.pack_folder, self._now)
@@ -127,7 +127,7 @@ class _Maintenance:
             BlockIndices(repository.path).prune(snapshot, self._now)
 
     def _drop_histories(self, repository: Repository) -> int:
-        """Forget old histories; return the number of their commits."""
+        """Delete the refs of outdated histories; return the number of their commits."""
         # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
         outdated = _outdated(repository, self._retention, self._now, at_once=cut)
@@ -137,7 +137,7 @@ class _Maintenance:
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
-        """Replace all packs by one with all needed objects; forget the unreachable ones."""
+        """Replace all packs by one with the objects that a ref leads to."""
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
         new = self._repack.merge_reachable(list_packs(repository.pack_folder, keep=True), ends)
@@ -165,7 +165,10 @@ class _Outdated(NamedTuple):
 def _outdated(
     repository: Repository, retention: Retention, now: float, *, at_once: bool
 ) -> _Outdated:
-    """Return old histories; none while dropping them is not worthwhile, unless `at_once`."""
+    """Return the histories that `retention` drops.
+
+    Returns none if they have too few commits to pack all objects again, unless `at_once`.
+    """
     head = repository.head()
     newest = head.info.serial if head else 0
     histories = tuple(

@@ -21,7 +21,7 @@ class ModuleState(NamedTuple):
     head: Head | None
     """The newest commit; None before the first one, or if it cannot be read."""
     pending: PendingCommit | None
-    """A later commit that waits for signatures."""
+    """The later commit that is pending."""
     problem: HuaiError | None
     running: int | None
     """The process id of a running commit."""
@@ -52,7 +52,10 @@ def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
 
 
 def purge_module(places: ModulePlaces) -> None:
-    """Delete the module's folder with repository and caches; `LockedError` while a commit runs."""
+    """Delete the module's folder with repository and caches, if it exists.
+
+    Raises `LockedError` while another run holds the module's lock.
+    """
     with storage_errors(places.folder):
         if places.folder.exists():
             with locked(places.lock):

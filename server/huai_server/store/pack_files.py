@@ -44,7 +44,7 @@ class PackFile(NamedTuple):
 
 
 def read_pack(path: Path) -> PackFile:
-    """Read the index of the pack at `path`; `PackIndexError` if it is damaged."""
+    """Read the number of objects from the index of the pack at `path`; `PackIndexError`."""
     index = path.with_suffix(INDEX)
     with index.open("rb") as file:
         head = file.read(_COUNT.size)
@@ -59,7 +59,7 @@ def read_pack(path: Path) -> PackFile:
 
 
 def list_packs(folder: Path, *, keep: bool = False) -> list[PackFile]:
-    """Return the packs in `folder` that maintenance may change, or must `keep`; smallest first."""
+    """Return the packs in `folder` without a `.keep` file, or (`keep`) with one; smallest first."""
     indices = folder.glob(f"pack-*{INDEX}")
     chosen = (path for path in indices if path.with_suffix(".keep").exists() == keep)
     packs = (read_pack(path.with_suffix(PACK)) for path in chosen)

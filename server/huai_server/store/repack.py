@@ -81,7 +81,7 @@ class Repack:
         return new
 
     def pack_loose(self, loose: Sequence[Path]) -> None:
-        """Move `loose` objects into a pack.
+        """Make a named pack of `loose` objects, durably, and delete their files.
 
         Git chooses deltas by the names of objects, and reads names only from commits in packs.
         """
@@ -92,7 +92,7 @@ class Repack:
         self.remove_loose(loose)
 
     def replace(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
-        """Give the new pack its name, and retire `packs`; `now` is in seconds since the epoch."""
+        """Rename the new pack into the repository, durably; retire `packs` at the time `now`."""
         installed = self._install(new)
         old = [pack for pack in packs if pack.path != installed.path and pack.index_path.exists()]
         retire(self._folder, old, now)
@@ -106,7 +106,7 @@ class Repack:
                 path.parent.rmdir()
 
     def _reject_lossy(self, missing: set[bytes], new: NewPack, *remaining: PackFile) -> None:
-        """Refuse a pack that lacks objects which no pack of `remaining` has either."""
+        """Raise `GitFailedError` if an object of `missing` is in no pack; empties `missing`."""
         for pack in (new.pack, *remaining):
             missing.difference_update(pack.ids())
         if missing:

@@ -37,7 +37,7 @@ def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
 
 
 def remove_replaced(folder: Path, now: float) -> None:
-    """Delete packs replaced at least `KEPT` seconds ago, unless the same pack was made again since.
+    """Delete packs replaced at least `KEPT` seconds ago, except those that were made again since.
 
     The caller holds the module's lock.  `now` is in seconds since the epoch.
     """

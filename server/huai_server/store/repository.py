@@ -1,6 +1,6 @@
 """The metadata repository of one module on the upstream.
 
-Reads objects and refs, moves the one branch.  New objects come as packs (`pack_writer`), except
+Reads objects and refs, moves the one branch.  New objects come as packs (`opened_writer`), except
 commits, which are loose (`loose`); the ref moves last, when everything it names is on the disk.  No
 git library is used: loading one would take longer than a commit.
 """
@@ -88,7 +88,7 @@ class PendingCommitError(HuaiError):
 
 
 class Head(NamedTuple):
-    """The newest commit of a module."""
+    """A commit, usually the newest of a module."""
 
     commit: str
     """The hex id."""
@@ -106,17 +106,18 @@ class Seal(NamedTuple):
 
     promise: Promise
     sign: Callable[[bytes], bytes]
-    """Return the signature of a commit object."""
+    """Returns the signature of a commit object."""
     cosign: Callable[[bytes], Sequence[bytes]] = lambda _: ()
-    """Return the signatures of cosigners, made before."""
+    """Returns the cosigners' signatures of a commit object, as far as they were made before."""
     cosigners: int = 0
+    """The number of cosigners' signatures that are needed."""
 
 
 class Repository:
     """An `ObjectReader` for one bare repository."""
 
     def __init__(self, path: Path) -> None:
-        """Open an existing repository; `StoreError` if it is missing."""
+        """Open an existing repository; raises `StoreError` if it is missing or malformed."""
         self.path = path
         with _reading(f"{path}: cannot open the metadata repository"):
             _check_repository(path)
@@ -172,7 +173,10 @@ class Repository:
         return None if commit is None else self._read_head(commit)[0]
 
     def history(self) -> Iterator[Head]:
-        """Yield all stored commits, newest first: of the branch, then of finished histories."""
+        """Yield all stored commits, newest first: of the branch, then of finished histories.
+
+        A finished history whose serials are not below the last one is skipped.
+        """
         past, shallow = self.past(), read_shallow(self.path)
         with _reading(f"{self.path}: {BRANCH}"):
             commit = self._refs.get(BRANCH)
@@ -184,7 +188,7 @@ class Repository:
             commit = next(iter(parents), None) or next(older, None)
 
     def past(self) -> list[Head]:
-        """Return the newest commits of finished histories, newest first."""
+        """Return the last commit of each finished history, newest first."""
         heads = [self._read_head(commit)[0] for commit in self._past_refs().values()]
         return sorted(heads, key=lambda head: -head.info.serial)
 
@@ -215,7 +219,8 @@ class Repository:
         """Make a commit and move the branch to it; its objects are already on the disk.
 
         It begins a new history if that of `parent` is full; the old one gets its ref before.
-        `now` is in seconds since the epoch.  `PendingCommitError` if cosignatures are missing.
+        `now` is in seconds since the epoch.  If cosignatures are missing, it becomes the pending
+        commit instead, and `PendingCommitError` is raised.
         """
         seconds = now or int(time.time())
         is_over = parent is not None and retention.is_full(self._length(parent))
@@ -231,9 +236,9 @@ class Repository:
         return self.publish(data, parent)
 
     def publish(self, data: bytes, former: Head | None) -> Head:
-        """Move the branch from `former` to a commit, whose objects are already on the disk.
+        """Write the commit `data`, and move the branch from `former` to it; drop the pending one.
 
-        No commit waits for signatures afterwards.
+        All other objects are already on the disk.
         """
         commit_object = decode_commit(data)
         with storage_errors(self.path):
@@ -246,21 +251,21 @@ class Repository:
         return _make_head(commit, data, commit_object)
 
     def pending(self) -> tuple[str, PendingCommit] | None:
-        """Return the commit that waits for signatures, with its hex id, or None."""
+        """Return hex id and content of the pending commit; None if the branch is not before it."""
         waiting, head = self._pending_commit(_PENDING), self.head()
         if waiting and head and head.info.serial >= waiting[1].info.serial:
             return None  # it was published by a killed run, or superseded
         return waiting
 
     def last_serial(self) -> int:
-        """Return the greatest serial of all commits, waiting ones too; 0 before the first one."""
+        """Return the greatest serial of all commits, pending and dropped ones too, or 0."""
         head = self.head()
         waited = (self._pending_commit(each) for each in (_PENDING, _DROPPED))
         serials = [found[1].info.serial for found in waited if found]
         return max([*serials, head.info.serial if head else 0])
 
     def set_pending(self, pending: PendingCommit) -> None:
-        """Make a commit the only pending one; its objects are already on the disk."""
+        """Write a commit, and make it the only pending one; its objects are on the disk."""
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", pending.data).hex()
             self._refs.set(_PENDING, commit)
@@ -286,7 +291,7 @@ class Repository:
             raise error.within(commit) from None
 
     def _hold(self, pending: PendingCommit, needed: int) -> PendingCommitError:
-        """Make a commit wait, unless the waiting one is as good; return the error to raise."""
+        """Make a commit pending, unless the pending one is as good; return the error to raise."""
         former = self.pending()
         if former is None or pending.replaces(former[1]):
             self.set_pending(pending)
@@ -302,7 +307,8 @@ class Repository:
     def move_branch(self, head: Head, former: Head | None) -> None:
         """Move the branch to a commit that was made elsewhere; its objects are on the disk.
 
-        A history that it does not continue is finished, or, if it goes back, forgotten.
+        If `head` does not follow `former`, the old history gets a ref.  Histories whose serials are
+        not below that of `head` lose theirs.
         """
         _, parents = self._read_head(head.commit)
         shallow = {each for each in read_shallow(self.path) if self._has(each)}
@@ -334,7 +340,7 @@ class Repository:
         return {name: commit for name, commit in refs if name.startswith(_PAST)}
 
     def _length(self, head: Head) -> int:
-        """Return the number of commits in the history that ends with `head`, the newest one."""
+        """Return the number of commits in the branch's history, which ends with `head`."""
         ends = (name.removeprefix(_PAST) for name in self._past_refs())
         return head.info.serial - max((int(end) for end in ends if end.isdecimal()), default=0)
 
@@ -361,7 +367,7 @@ def _make_head(commit: str, data: bytes, commit_object: CommitObject) -> Head:
 
 
 def _check_repository(path: Path) -> None:
-    """Raise an error unless git would accept the folder as a repository."""
+    """Raise `ValueError` or `OSError` unless git would accept the folder as a repository."""
     if not (path / "HEAD").read_bytes().startswith(b"ref: "):
         raise ValueError("HEAD must name a branch")
     for folder in ("objects", "refs"):

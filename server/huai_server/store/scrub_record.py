@@ -27,7 +27,7 @@ class Round(msgspec.Struct, frozen=True):
     """The files read so far, and their bytes."""
 
     def passed(self, after: bytes, files: int, size: int) -> "Round":
-        """Return the round after `files` more of `size` bytes."""
+        """Return the round after reading `files` more with `size` bytes, the last at `after`."""
         return replace(self, after=after, files=self.files + files, size=self.size + size)
 
 
