@@ -56,13 +56,20 @@ class _Read(NamedTuple):
 
 
 def examine(root: Path, request: Path, signer: Signer) -> Examined:
-    """Examine a request of the upstream; raises `SigningError` if a client would refuse it."""
+    """Check the commit in the file `request`; raises `SigningError` if a client would refuse it.
+
+    Keeps nothing, and signs nothing.
+    """
     with _unpack_request(root, request) as (_, new):
         return _judge(root, new, signer)
 
 
 def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
-    """Examine a request, sign its commit, and keep that instead of the one signed before."""
+    """Check the commit in the file `request`, and return its signature by `signer`.
+
+    Keeps the commit on disk, and deletes the one that was signed before.  Raises `SigningError` as
+    `examine` does.
+    """
     with _unpack_request(root, request) as (place, new):
         examined = _judge(root, new, signer)
         signature = signer.sign(COSIGNED, examined.pending.payload)
@@ -74,7 +81,8 @@ def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
 def _unpack_request(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
     """Unpack a request into a repository, which is deleted after the block unless renamed.
 
-    Holds a lock; `SigningError` if the request is malformed.
+    Holds a lock of the state root, for which it waits 30 s.  Raises `SigningError` if the request,
+    or a commit that the block reads, is malformed.
     """
     folder = root / "cosigned"
     place = folder / "examined.git"
@@ -102,7 +110,7 @@ def _unpack(request: Path, place: Path) -> _Read:
 
 
 def _read_pending(repository: Repository) -> _Read:
-    """Read the commit that waits for signatures; `FormatError` if missing or malformed."""
+    """Read the pending commit of a repository; `FormatError` if it is missing or malformed."""
     head = repository.head()
     if head is None:
         raise FormatError("the commit is missing", str(repository.path))
@@ -161,7 +169,7 @@ def _read_former(root: Path, identity: str) -> _Read | None:
 
 
 def _keep(root: Path, place: Path, pending: PendingCommit) -> None:
-    """Give the repository at `place` its name, and delete the one of the former commit."""
+    """Rename the repository at `place` by its commit, durably; delete that of the former commit."""
     folder = root / "cosigned" / pending.promise.identity
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)

@@ -27,13 +27,13 @@ or, with an empty reason, that it was renewed; returns True if a notification wa
 
 
 def is_expiring(head: Head, now: float) -> bool:
-    """Return True if the signature of a newest commit has expired, or is about to."""
+    """Return True if the signature of `head` has expired, or is in its last quarter at `now`."""
     left = head.valid_until - int(now)
     return bool(head.valid_until) and left <= (head.valid_until - head.time) / _LAST
 
 
 def expiry_reason(head: Head, now: float) -> str:
-    """Return why the signature of a newest commit needs attention; empty if it does not."""
+    """Return a sentence if the signature of `head` is expiring at `now`; else an empty text."""
     if not is_expiring(head, now):
         return ""
     left = head.valid_until - int(now)
@@ -54,7 +54,7 @@ class ExpiryWatch(PeriodicThread):
         """The modules that were reported as expiring, each with the time of detection."""
 
     def look(self) -> None:
-        """Report signatures that began to expire or were renewed."""
+        """Send a notification for each signature that began to expire, or was renewed since."""
         try:
             config = load(self._root)
         except HuaiError:  # `serve` reports it
@@ -70,7 +70,10 @@ class ExpiryWatch(PeriodicThread):
                 self._report(config, name, expiry_reason(head, time.time()))
 
     def _report(self, config: ServerConfig, name: str, reason: str) -> None:
-        """Notify once when there is a `reason`, and once when it is gone; a failure is repeated."""
+        """Send a notification when there is a `reason`, and one when it is gone.
+
+        If sending fails, the next call tries again.
+        """
         since = self._reported.get(name)
         if reason and since is None:
             now = int(time.time())

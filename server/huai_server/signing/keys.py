@@ -48,6 +48,7 @@ class ServerKeys(NamedTuple):
     """Seconds for which a signature is valid."""
     cosigners: tuple[Signer, ...] = ()
     pending: bool = False
+    """True if a commit may wait for co-signatures."""
 
     @property
     def needed(self) -> int:
@@ -57,8 +58,8 @@ class ServerKeys(NamedTuple):
     def cosign(self, payload: bytes) -> list[bytes]:
         """Return as many co-signatures as the threshold needs, in the order of the cosigners.
 
-        Skips cosigners that fail; raises `SigningError` if too few are left, unless a commit may
-        wait for them.
+        Skips cosigners that fail.  Raises `SigningError` if too few are left, unless `pending` is
+        true.
         """
         signatures: list[bytes] = []
         failure: SigningError | None = None
@@ -79,7 +80,7 @@ class ServerKeys(NamedTuple):
 
 
 def open_keys(root: Path, signing: Signing) -> ServerKeys:
-    """Return the keys of the server, made if missing; finishes a rotation that was cut.
+    """Return the keys of the server; writes `ROOT/keys` if missing, finishes a cut rotation.
 
     Raises `SigningError` if server.toml names other cosigners or another threshold.
     """
@@ -90,7 +91,10 @@ def open_keys(root: Path, signing: Signing) -> ServerKeys:
 
 
 def configure(root: Path, signing: Signing) -> ServerKeys:
-    """Make a version with the keys and threshold of server.toml, which all of them sign."""
+    """Write a version with the keys and threshold of server.toml, signed by all these keys.
+
+    Raises `SigningError` if one of them cannot sign, or the present version does not allow it.
+    """
     with _lock_keys(root):
         keys = _open(root, signing)
         chain = _extend(keys.chain, _configured_keys(keys), _all_signers(keys), signing.threshold)
@@ -99,7 +103,10 @@ def configure(root: Path, signing: Signing) -> ServerKeys:
 
 
 def make_key(path: Path, comment: str) -> str:
-    """Write a new private key to `path`, which must not exist, and return its public key."""
+    """Write a new private key to `path`, durably, and return its public key.
+
+    Raises `SigningError` if the file exists.
+    """
     key = PrivateKey.generate(os.urandom(_SEED_BYTES), comment)
     with storage_errors(path):
         try:
@@ -123,7 +130,7 @@ def rotate(
     """Replace the key in the file of `[signing]`; with `keep` the old one remains trusted.
 
     Replaces a private key by a new one, and a public key by that in the file `to`, with which the
-    agent or the command must be able to sign.
+    agent or the command must be able to sign.  Raises `SigningError` before anything is written.
     """
     path = Path(signing.key)
     with _lock_keys(root):
@@ -143,7 +150,11 @@ def rotate(
 
 
 def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Signer]:
-    """Return the new content of the key file, and its signer; `SigningError` if `to` is unfit."""
+    """Return the new content of the key file, and the signer with it.
+
+    Raises `SigningError` if `to` is missing for a public key, given for a private one, or not a
+    public key.
+    """
     path = Path(signing.key)
     is_elsewhere = is_public(read_key_file(path))
     if to is None:
@@ -166,7 +177,10 @@ def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Si
 
 
 def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
-    """Remove `key`, which must not be a configured one, from the trusted keys."""
+    """Write a version of the trusted keys without `key`.
+
+    Raises `SigningError` if server.toml configures the key, or it is not trusted.
+    """
     with _lock_keys(root):
         keys = _open(root, signing)
         if key == keys.signer.public:
@@ -184,7 +198,7 @@ def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
 
 
 def _open(root: Path, signing: Signing) -> ServerKeys:
-    """Return the keys, made if missing, after finishing a rotation that was cut; `SigningError`."""
+    """Return the keys as `open_keys` does, whatever cosigners and threshold server.toml has."""
     chain = _read_chain(root)
     if chain is not None:
         _finish_rotation(Path(signing.key), chain)
@@ -233,9 +247,9 @@ def _check_configured(keys: ServerKeys, signing: Signing) -> None:
 def _extend(
     chain: KeyChain, keys: tuple[str, ...], signers: tuple[Signer, ...], threshold: int = 0
 ) -> KeyChain:
-    """Return the chain with a new version, which all of `signers` sign; `SigningError`.
+    """Return the chain with a new version of `keys`, which all of `signers` sign.
 
-    A `threshold` of 0 keeps the present one.
+    A `threshold` of 0 keeps the present one.  Raises `SigningError` if the chain is not valid then.
     """
     version = Keys(chain.newest.version + 1, keys, threshold or chain.newest.threshold)
     text = version.encode()
@@ -249,7 +263,7 @@ def _extend(
 
 
 def _finish_rotation(path: Path, chain: KeyChain) -> None:
-    """Put the next key in place if the newest version has it; else ignore it."""
+    """Rename the next key over the key file, durably, if the newest version has that key."""
     new = _next_path(path)
     try:
         data = new.read_bytes()
@@ -265,7 +279,7 @@ def _next_path(path: Path, suffix: str = "") -> Path:
 
 
 def _read_chain(root: Path) -> KeyChain | None:
-    """Read the chain of keys; None without a file, `SigningError` if it is damaged."""
+    """Read the chain of keys, None without a file; raises `SigningError` if it is damaged."""
     path = root / _FILE
     with storage_errors(path):
         if not path.exists():

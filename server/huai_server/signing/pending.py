@@ -44,9 +44,10 @@ def write_request(repository: Repository, name: str, output: Path) -> PendingCom
 def add_signature(
     repository: Repository, name: str, keys: ServerKeys, signature: bytes
 ) -> tuple[PendingCommit, Head | None]:
-    """Add a signature to the pending commit; return it, and its head once it is published.
+    """Add a signature to the pending commit; with the last one needed, publish the commit.
 
-    Raises `SigningError` for a signature of another text, or by a key that is not trusted.
+    Returns the commit, and the published head or None.  A second signature by one key is ignored.
+    Raises `SigningError` if the signature is not a cosigner's, or the commit is outdated.
     """
     pending = _pending(repository, name)[1]
     _check_current(repository, name, keys, pending)
@@ -75,7 +76,7 @@ def add_signature(
 
 
 def _pending(repository: Repository, name: str) -> tuple[str, PendingCommit]:
-    """Return the id and the content of the pending commit, or raise `SigningError`."""
+    """Return hex id and content of the pending commit; raises `SigningError` without one."""
     pending = repository.pending()
     if pending is None:
         raise SigningError(

@@ -58,7 +58,10 @@ class Signer(NamedTuple):
 
 
 def open_signer(signing: Signing) -> Signer:
-    """Return the signer of server.toml, or raise `SigningError`; nothing is signed yet."""
+    """Return the signer that `[signing]` names; signs nothing.
+
+    Raises `SigningError` if the key file cannot be used.
+    """
     path = Path(signing.key)
     data = read_key_file(path)
     if not is_public(data):
@@ -92,7 +95,11 @@ def public_key(data: bytes, path: Path) -> str:
 
 
 def read_key_file(path: Path) -> bytes:
-    """Read a key file; refuses a private key that others may read, and for root a foreign file."""
+    """Read a key file, at most 16 KiB.
+
+    Raises `SigningError` if it cannot be read, or is a private key that other users may read, and
+    `ConfigError` if this user is root and another one may change it.
+    """
     try:
         file = KeyFile.read(path)
     except OSError as error:
@@ -125,7 +132,10 @@ def from_private(key: PrivateKey) -> Signer:
 def _run(
     command: tuple[str, ...], values: dict[str, str], seconds: int, namespace: str, message: bytes
 ) -> bytes:
-    """Return the signature that `command` prints; raises `SigningError` if it fails or hangs."""
+    """Return the signature that `command` prints for `message`, which it reads as standard input.
+
+    Raises `SigningError` if it fails, or takes longer than `seconds`.
+    """
     values = {"{namespace}": namespace, **values}
     words = [values.get(word, word) for word in command]
     # A passphrase cannot be entered.
