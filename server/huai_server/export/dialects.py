@@ -54,7 +54,7 @@ def _time_line(seconds: int) -> Iterator[bytes]:
 
 
 def _ls_texts(source: Source, _: ExportRequest) -> Texts:
-    """Yield the output of `ls -lR` as on Debian's and GNU's mirrors."""
+    """Yield the output of `ls -lR`, compressed, as on Debian's and GNU's mirrors."""
     yield _LS, _compress(FileList(source.snapshot.arguments, source.left_out, "ls-lR"))
 
 
@@ -85,7 +85,7 @@ def _sums_texts(source: Source, request: ExportRequest) -> Texts:
 
 
 def _sum_lines(source: Source, files: Iterator[File]) -> Iterator[bytes]:
-    """Yield lines of b3sum; files without digest or with a name that is not text aside."""
+    """Yield the lines of b3sum for files with a digest and a name that is text."""
     for file in files:
         name = basename(file.path)
         if file.digest and file.path not in source.exported.files and _is_text(name):

@@ -88,7 +88,8 @@ def export(
 ) -> tuple[Head, ExportResult]:
     """Write the requested files; `exported` are those that any export of the module writes.
 
-    Returns the described commit and the result; `NoCommitError` without a commit.
+    Returns the described commit and the result.  Raises `NoCommitError`, `ExportError` if a file
+    cannot be written, and `FolderError`.
     """
     head = _find_described(repository, exported)
     if head is None:
@@ -101,7 +102,10 @@ def export(
 def export_scanned(
     repository: Repository, module: str, place: Place, request: ExportRequest, tree: UncommittedTree
 ) -> tuple[Head | None, ExportResult]:
-    """Export with a tree that is about to be committed; None if the files describe that tree."""
+    """Write the files for a tree that is about to be committed.
+
+    Returns the described commit, None if it is the one to be made, and the result.
+    """
     newest = repository.head()
     if newest and _is_same(repository.snapshot(newest)[1], tree.snapshot, tree.exported):
         return export(repository, module, place, request, tree.exported)
@@ -110,7 +114,7 @@ def export_scanned(
 
 
 def make_directories(place: Place, request: ExportRequest) -> None:
-    """Make the directories that an export needs in the tree, so that a commit lists them."""
+    """Create the directories that an export needs in the tree, so that a commit lists them."""
     if place.inside is None:
         return
     with closing(ExportFolder(place.tree)) as folder:

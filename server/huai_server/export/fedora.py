@@ -56,7 +56,7 @@ class Lists:
         yield times, self._time_list()
 
     def _rows(self, style: Literal["times"] | tuple[bytes, ...]) -> Iterator[bytes]:
-        """Yield the list's rows, and set `left_out`."""
+        """Yield the rows of a list, and set `left_out` after the last one."""
         rows = FileList(self._source.snapshot.arguments, self._source.left_out, style)
         yield from rows
         self.left_out = rows.left_out

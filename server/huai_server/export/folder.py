@@ -44,7 +44,7 @@ class ExportFolder:
     """An open directory, below which files are written."""
 
     def __init__(self, path: bytes) -> None:
-        """Open the directory `path`, whose components may be symlinks; `FolderError`."""
+        """Open the directory `path`, also through symlinks; raises `FolderError` if that fails."""
         self._path = path
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -82,7 +82,10 @@ class ExportFolder:
                 os.rmdir(RESERVED, dir_fd=directory)
 
     def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
-        """Replace a file's content; return its size, and True if it changed; `ExportError`."""
+        """Replace a file, unless it has this content; return its size, and True if it was replaced.
+
+        Raises `ExportError` if it cannot be written.
+        """
         try:
             with self._enter(parent(path), make=True) as directory:
                 return _replace_if_changed(directory, basename(path), parts)
@@ -94,7 +97,10 @@ class ExportFolder:
 
     @contextmanager
     def _enter(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
-        """Yield a handle of a directory below, made with `make`; `FolderError` for a symlink."""
+        """Yield a handle of the directory at `path`, created with `make`.
+
+        Raises `FolderError` if a component is a symlink or no directory.
+        """
         handle = os.dup(self._handle)
         try:
             for name in path.split(b"/") if path else ():
@@ -157,7 +163,7 @@ def _replace_if_changed(directory: int, name: bytes, parts: Iterator[bytes]) -> 
 
 @contextmanager
 def _open_old(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
-    """Open the regular file; yields None if it is missing."""
+    """Yield the open file, or None if it is missing, unreadable or not a regular file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(name, flags, dir_fd=directory)
@@ -169,7 +175,10 @@ def _open_old(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
 
 
 def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, bytes | None]:
-    """Return the number of equal bytes, and the first part that differs; None if none does."""
+    """Compare `parts` with the file `old`; return the number of equal bytes, and the next part.
+
+    Equal contents give None for the part; if only `old` has more, the part is empty.
+    """
     size = 0
     for part in parts:
         if old is None or old.read(len(part)) != part:
@@ -200,7 +209,7 @@ def _write(
 
 
 def _copy(old: BinaryIO, new: BinaryIO, size: int) -> None:
-    """Copy the first `size` bytes."""
+    """Copy the first `size` bytes of `old`."""
     old.seek(0)
     while size and (part := old.read(min(size, _PART))):
         new.write(part)

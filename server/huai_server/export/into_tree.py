@@ -33,7 +33,7 @@ class ExportOfTree:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the block into those of this tree and module."""
+        """Convert `OSError` and `FormatError` of the block to errors that name tree and module."""
         tree = Path(os.fsdecode(self._plan.place.tree))
         with storage_errors(tree), metadata_errors(self._name):
             yield
@@ -44,7 +44,10 @@ class ExportOfTree:
         return self._plan.exported.files
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
-        """Write the files, unless `prepare` failed; True if the tree may have changed."""
+        """Write the files, unless `prepare` failed; an error goes into `update`.
+
+        Returns True if the tree may have changed.  `time` is in seconds since the epoch.
+        """
         if self.update.failure:
             return False
         place, request, exported = self._plan

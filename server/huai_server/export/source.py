@@ -37,7 +37,7 @@ class Exported:
         """All directories above the files, with the root."""
 
     def without_root(self) -> list[RelPath]:
-        """Return the directories that a list names, sorted."""
+        """Return the directories above the files, except the root, sorted."""
         return sorted(self.directories - {ROOT})
 
 

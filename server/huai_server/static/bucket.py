@@ -108,11 +108,11 @@ class Bucket:
         return None
 
     def add(self, name: str, path: Path) -> None:
-        """Upload a file."""
+        """Upload a file that never changes, so that caches may keep it."""
         self._write(name, path, _FOREVER)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Upload the head."""
+        """Upload the head, which caches may keep for 10 s."""
         self._write(name, content, _SECONDS)
 
     def names(self, folder: str) -> dict[str, float]:
@@ -127,7 +127,7 @@ class Bucket:
             self._run(lambda: obstore.delete(self._store, name))
 
     def _write(self, name: str, content: Path | bytes, caching: str) -> None:
-        """Store an object; an error if the bucket is missing or refuses."""
+        """Store an object; raises `NoBucketError`, `BucketRefusedError` or `BucketDownError`."""
         attributes = {"Content-Type": _TYPE, "Cache-Control": caching}
         with self._requiring_bucket():
             self._run(
@@ -151,7 +151,10 @@ class Bucket:
         return bytes(data)
 
     def _run(self, call: Callable[[], _Result]) -> _Result:
-        """Return the result of a call in a thread; `FileNotFoundError` without object or bucket."""
+        """Call `call` in a thread, and return its result; `FileNotFoundError` without its object.
+
+        Raises `BucketRefusedError` or `BucketDownError` for other failures.
+        """
         result: Future[_Result] = Future()
         Thread(target=_fulfil, args=(result, call), daemon=True).start()
         with self._bucket_errors():
@@ -171,7 +174,7 @@ class Bucket:
 
     @contextmanager
     def _bucket_errors(self) -> Iterator[None]:
-        """Turn errors of the block into `BucketRefusedError` or `BucketDownError`."""
+        """Convert errors of the block to `BucketRefusedError` or `BucketDownError`."""
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:

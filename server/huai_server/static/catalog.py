@@ -37,7 +37,7 @@ class Advanced(NamedTuple):
 
 
 def sources(commits: Iterable[int], new: int) -> list[int]:
-    """Return the serials from which steps lead to the commit `new`, the previous one first."""
+    """Return the serials of `commits` from which steps lead to `new`, the previous one first."""
     before = sorted(serial for serial in commits if serial < new)
     if not before:
         return []
@@ -55,7 +55,10 @@ def first_head(serial: int, commit: str) -> Static:
 
 
 def advance(head: Static, serial: int, commit: str, new_steps: Iterable[Step]) -> Advanced:
-    """Add a commit and the steps to it; takes the steps of a finished block out of the head."""
+    """Return the head with one more commit and the steps to it.
+
+    Steps of a block that is finished by it are moved from the head to `closed`.
+    """
     commits = {serial: commit, **head.commits}
     steps = (*head.steps, *new_steps)
     finished = head.newest // BLOCK
@@ -72,7 +75,7 @@ def advance(head: Static, serial: int, commit: str, new_steps: Iterable[Step]) -
 
 
 def add_list(head: Static, closed: Static, file: StaticFile) -> Static:
-    """Add the list that `closed` was written to."""
+    """Return the head with a reference to the list `file`, to which `closed` was written."""
     olds = [step.old for step in closed.steps]
     return head._replace(lists=(*head.lists, ListOf(min(olds), max(olds), file)))
 
@@ -84,7 +87,7 @@ def set_full_pack(head: Static, file: StaticFile) -> Static:
 
 
 def cut(head: Static, floor: int) -> Static:
-    """Leave out the steps and lists from before the serial `floor`, and the commits of these."""
+    """Return the head without steps, lists and commits from before the serial `floor`."""
     steps = tuple(step for step in head.steps if (step.old or step.new) >= floor)
     lists = tuple(each for each in head.lists if each.last >= floor)
     commits = {
@@ -96,12 +99,12 @@ def cut(head: Static, floor: int) -> Static:
 
 
 def find_full_pack(head: Static) -> Step | None:
-    """Return the step with all of a commit, or None."""
+    """Return the step whose pack is complete, or None if the head has none."""
     return next((step for step in head.steps if step.old == NOTHING), None)
 
 
 def unite(front: Static, rest: Static) -> Static:
-    """Join a head with the list of the rest that it names."""
+    """Return the head `front` joined with `rest`, the list of the rest that it names."""
     commits = {**front.commits, **rest.commits}
     old = [step for step in rest.steps if step.old != NOTHING or find_full_pack(front) is None]
     steps = dict.fromkeys((*front.steps, *old))
@@ -133,7 +136,7 @@ def front(head: Static, rest: Static, file: StaticFile) -> Static:
 
 
 def list_of_rest(front: Static) -> ListOf | None:
-    """Return the list of the rest that a head names, or None."""
+    """Return the reference of a head to the list of the rest, or None without such a list."""
     return next((each for each in front.lists if each.first == NOTHING), None)
 
 

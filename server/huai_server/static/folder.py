@@ -46,7 +46,11 @@ class StaticFolder:
         self._changed: set[Path] = set()
 
     def begin(self) -> None:
-        """Make and check the folders, and remove the drafts of a killed run."""
+        """Create and check the folders, and delete the drafts of a killed run.
+
+        Raises `NoFolderError` without the place, and `ConfigError` if this user is root and another
+        one may change it.
+        """
         if not self._root.is_dir():
             raise NoFolderError(
                 f"{self._root}: the folder does not exist", hint="create it, or name another one"
@@ -68,7 +72,7 @@ class StaticFolder:
             return None
 
     def add(self, name: str, path: Path) -> None:
-        """Rename a file to its place."""
+        """Rename the file at `path` to its place; `replace` makes that durable."""
         final = self._folder / name
         self._make_folder(final.parent)
         self._reject_foreign(final.parent)
@@ -76,7 +80,7 @@ class StaticFolder:
         self._changed.add(final.parent)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Replace the head by a rename, once the folders are durable."""
+        """Make added files durable, then replace the head, durably, by a rename."""
         for folder in self._changed:
             sync_folder(folder)
         self._changed.clear()
@@ -101,7 +105,7 @@ class StaticFolder:
         (self._folder / name).unlink(missing_ok=True)
 
     def _reject_foreign(self, folder: Path) -> None:
-        """Refuse a folder where another user's symlink could lead root's files elsewhere.
+        """Raise an error if another user's symlink at `folder` could lead root's files elsewhere.
 
         A repository may belong to another user, for whom root commits: only `folder` is checked.
         """

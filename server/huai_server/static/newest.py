@@ -12,7 +12,7 @@ _NEWEST = re.compile(MAGIC + rb"[0-9]+\ncommit\t([0-9a-f]{40})\t")
 
 
 def newest_published(repository: Path) -> str | None:
-    """Return the commit (hex id) that the head in `repository` names first, if there is one."""
+    """Return the newest commit (hex id) of the head in `repository`; None without a valid head."""
     with suppress(OSError), open(f"{repository}/{FOLDER}/{HEAD}", "rb") as file:
         match = _NEWEST.match(file.read(_BYTES))
         return match[1].decode() if match else None

@@ -69,9 +69,10 @@ def publish(
     now: float,
     content_urls: tuple[str, ...] = (),
 ) -> Published:
-    """Bring the files in `target` to the newest commit of `repository`; None for its own files.
+    """Write the static files of the newest commit that are missing, and delete those long unused.
 
-    `NoCommitError` without a commit.
+    A `target` of None is the repository itself.  `now` is in seconds since the epoch.  Raises
+    `NoCommitError`, and the errors of the target.
     """
     newest = repository.head()
     if newest is None:
@@ -95,7 +96,10 @@ class _Publication:
         """The list of the rest that the head does not name, and its file."""
 
     def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
-        """Bring the files to `newest`, with steps from the serial `floor` on; remove others."""
+        """Write the files for `newest`, with steps from the serial `floor` on; then the head.
+
+        Deletes files that have been unused for `GRACE` seconds.
+        """
         text = self._target.read(_NAME, STATIC_BYTES + 1)
         head = self._read_published(text)
         new = self._new_commits(head, floor)
@@ -116,7 +120,7 @@ class _Publication:
         return Published(newest, self._files, self._bytes, removed)
 
     def _read_published(self, text: bytes | None) -> Static | None:
-        """Return all that is published; None if it cannot be continued."""
+        """Parse the published head, and join its list of the rest; None if one is not readable."""
         head = _decoded(text, _NAME)
         rest_list = list_of_rest(head) if head else None
         if head is None or rest_list is None:
@@ -128,7 +132,7 @@ class _Publication:
         return unite(head, rest)
 
     def _front_of(self, head: Static) -> Static:
-        """Return the head itself, after writing the rest as a list if that is due."""
+        """Return the head to publish, after writing the list of the rest if that is due."""
         if is_small(head):
             return head
         if self._rest is None or is_outdated(self._rest[0], head):
@@ -136,7 +140,11 @@ class _Publication:
         return front(head, *self._rest)
 
     def _new_commits(self, head: Static | None, floor: int) -> list[Head] | None:
-        """Return the commits after the published one, newest first; None if that is not here."""
+        """Return the commits after the published one, newest first.
+
+        None if nothing is published, or the history has not the published commit, or it is below
+        `floor`.
+        """
         if head is None:
             return None
         new: list[Head] = []
@@ -153,7 +161,10 @@ class _Publication:
         return list(takewhile(lambda each: each.info.serial >= floor, history))
 
     def _add_commit(self, head: Static | None, new: Head) -> Static:
-        """Write the steps to a commit; return the head with them, shortened by a list."""
+        """Write the steps to a commit; return the head with them.
+
+        If a block is finished, its steps are written to a list, and taken out of the head.
+        """
         serial = new.info.serial
         if head is None:
             return first_head(serial, new.commit)
@@ -168,7 +179,7 @@ class _Publication:
         return add_list(advanced.head, advanced.closed, self._add_list(advanced.closed))
 
     def _make_step(self, old: str, new: Head) -> StaticFile | None:
-        """Write the pack from one commit to another; None if the old one is gone."""
+        """Write the pack from one commit to another; None if the old one cannot be read."""
         with drafted(self._target.drafts) as draft:
             try:
                 since = bytes.fromhex(self._repository.head_of(old).tree)
@@ -179,7 +190,7 @@ class _Publication:
             return self._add_pack(draft)
 
     def _with_full_pack(self, head: Static, newest: Head) -> Static:
-        """Return the head with a full pack near enough; makes one if the former is too far."""
+        """Return the head with a full pack; writes a new one if steps from the old cost much."""
         step = find_full_pack(head)
         if step is not None:
             way = cheapest(self._near_steps(head, step), [NOTHING], head.newest)
@@ -199,7 +210,7 @@ class _Publication:
         return steps
 
     def _copy_blocks(self) -> None:
-        """Publish the block indices of the repository, and remove all others."""
+        """Write the repository's block indices that are missing, and delete all others."""
         old = self._target.names(_BLOCKS)
         for digest, path in BlockIndices(self._repository.path).stored().items():
             name = f"{_BLOCKS}/{digest.hex()[:2]}/{digest.hex()}"
@@ -211,7 +222,7 @@ class _Publication:
             self._target.remove(name)
 
     def _add_list(self, content: Static) -> StaticFile:
-        """Write a list to the target."""
+        """Write a list to the target; return its size and digest."""
         with drafted(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()
@@ -224,7 +235,7 @@ class _Publication:
         return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
 
     def _add_pack(self, draft: Draft) -> StaticFile:
-        """Write a finished pack to the target."""
+        """Finish a pack, and move it to the target; return its size and digest."""
         file = draft.finish()
         self._add_file(f"{FOLDER}/{file.pack_name}", draft, file)
         return file
@@ -237,7 +248,7 @@ class _Publication:
 
 
 def _decoded(text: bytes | None, name: str) -> Static | None:
-    """Decode a head or a list; None if it is missing or malformed."""
+    """Parse a head or a list; None if it is missing or malformed."""
     try:
         return Static.decode(text, name) if text else None
     except FormatError:
@@ -245,7 +256,10 @@ def _decoded(text: bytes | None, name: str) -> Static | None:
 
 
 def _floor(repository: Repository, newest: Head, retention: Retention) -> int:
-    """Return the oldest serial from which steps lead: as old as kept commits are."""
+    """Return the oldest serial from which steps lead: that of the oldest kept commit, at least 1.
+
+    Steps lead from at most the newest `COMMITS` commits.
+    """
     most = newest.info.serial - COMMITS + 1
     past = repository.past()
     if retention.seconds is None or not past:

@@ -62,11 +62,11 @@ class Target(Protocol):
     """The folder where files are made before they are added."""
 
     def begin(self) -> None:
-        """Prepare the place, and remove the remains of a killed run."""
+        """Create what is missing of the place, and delete the remains of a killed run."""
         ...
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """Return at most so many bytes of a file; None if it is missing."""
+        """Return the first `limit` bytes of a file; None if it is missing."""
         ...
 
     def add(self, name: str, path: Path) -> None:

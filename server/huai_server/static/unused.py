@@ -17,7 +17,11 @@ _PLACES = (f"{FOLDER}/packs", f"{FOLDER}/lists")
 
 
 def remove_unused(target: Target, head: Static, now: float) -> int:
-    """Remove files unused for `GRACE` at `now` (epoch), hourly at most; return their number."""
+    """Delete files that `head` and its lists have not named for `GRACE` seconds; return how many.
+
+    Does so at most once an hour, else returns 0.  Replaces the record.  `now` is in seconds since
+    the epoch.
+    """
     now = int(now)  # as recorded: a comparison is never later than the next one
     compared, since = _decode(target.read(_RECORD, _BYTES) or b"")
     if compared <= now < compared + _EVERY:
@@ -51,7 +55,10 @@ def _named_files(target: Target, head: Static) -> set[str]:
 
 
 def _decode(text: bytes) -> tuple[int, dict[str, int]]:
-    """Return the time of the last comparison, and since when files are unused."""
+    """Parse the record to the time of the last comparison (0 without one), and times by file name.
+
+    Each is the time, in seconds since the epoch, since which the file is unused.
+    """
     first, *lines = text.decode("utf-8", "replace").split("\n")
     since = {}
     for line in lines:
