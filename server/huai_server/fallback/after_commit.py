@@ -31,9 +31,9 @@ class AttrTreeUpdate(NamedTuple):
 
 
 def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
-    """Bring the attr tree of `name` to the newest commit, if it has one.
+    """Update the attr tree of `name` to the newest commit, if it exists; errors are in the result.
 
-    Deletes the attr trees of modules that are no longer configured, or no longer have one.
+    Also deletes the attr trees of modules that are not in server.toml, or list from none any more.
     """
     config, update = load(root), AttrTreeUpdate()
     if not Path(config.fallback.folder).is_dir():
@@ -58,7 +58,7 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
 
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
-    """Delete this root's attr tree of `name`; return False if clients still read it."""
+    """Delete this root's attr tree of `name`, if any; return False if clients still read it."""
     from huai_server.fallback.attr.remove import delete_attr_tree
     from huai_server.fallback.attr.tree import attr_tree
 
@@ -67,7 +67,7 @@ def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
 
 
 def _refusal(tree: "AttrTree") -> str:
-    """Return why this commit must not change the attr tree; empty if it may."""
+    """Return the reason for which this commit must not change the attr tree, or an empty text."""
     folder = tree.fallback.folder
     if not tree.is_own:
         reason = (

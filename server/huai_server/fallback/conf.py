@@ -108,7 +108,7 @@ def _module(served: FallbackModule, lock_file: Path) -> Iterable[tuple[str, obje
 
 
 def _extra(name: str, text: str) -> list[str]:
-    """Return the `extra` lines for one module, or for all if `name` is empty.
+    """Return the `extra` lines for the module `name`, or for all if it is empty.
 
     Raises `ConfigError` for a module's line that sets a path or begins a section, and for a text
     that ends with a backslash, which would join its last line with the next one.  Rsync reads the
@@ -117,13 +117,15 @@ def _extra(name: str, text: str) -> list[str]:
     place = f"[modules.{name}.fallback]" if name else "[fallback]"
     for line in re.sub(r"\\[ \t]*\n", "", text).splitlines():
         word = "".join(line.partition("=")[0].split()).lower()
-        elsewhere = bool(name) and (word == "path" or word[:1] in ("[", "&"))
-        if elsewhere or line.rstrip().endswith("\\"):
-            raise ConfigError(
-                f"{place} extra: {line.strip()!r} is not allowed here",
-                hint="the extra of a module cannot set its path, further modules belong in the "
-                "extra of [fallback], and the last line cannot end with a backslash",
-            )
+        if name and word == "path":
+            hint = "set path in the table of the module; its `extra` cannot"
+        elif name and word[:1] in ("[", "&"):
+            hint = "put sections and &include into `extra` of [fallback]"
+        elif line.rstrip().endswith("\\"):
+            hint = "remove the backslash at the end"
+        else:
+            continue
+        raise ConfigError(f"{place} extra: {line.strip()!r} is not allowed here", hint=hint)
     return text.splitlines()
 
 
@@ -147,5 +149,5 @@ def _check_value(name: str, text: str) -> str:
         return text
     raise ConfigError(
         f"rsyncd.conf cannot hold `{name}` with {reason}: {text!r}",
-        hint="rename it, or serve it from another path",
+        hint="change the value in server.toml; if it is a path, rename the file or folder",
     )

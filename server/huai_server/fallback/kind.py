@@ -29,7 +29,7 @@ class Update(NamedTuple):
     changes: int
     """The number of entries that differ; a moved directory counts once with all below it."""
     run: Callable[[], int]
-    """Carries out the update; after an `OSError` each entry is the old one or the new one.
+    """Changes the attr tree; after an `OSError` each entry is the old one or the new one.
 
     Returns the number of entries whose owner could not be set.
     """
@@ -57,7 +57,7 @@ class AttrTreeKind(ABC):
 
     @abstractmethod
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Make a complete attr tree at `generation`, which must not exist.
+        """Build a complete attr tree at `generation`, which must not exist.
 
         Returns the number of entries whose owner could not be set.  After a failure the caller
         discards it.

@@ -18,6 +18,6 @@ def last_error() -> OSError:
 
 
 def call(name: str, *arguments: object) -> None:
-    """Call a function that returns 0; raises `OSError` if it returns anything else."""
+    """Call a function of the C library; raises `OSError` by errno unless it returns 0."""
     if getattr(library(), name)(*arguments):
         raise last_error()

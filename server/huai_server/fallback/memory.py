@@ -69,7 +69,7 @@ def _bytes_left(group: Path, limit_name: str, usage_name: str) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Return the bytes of page cache that the kernel frees first, and half of the active ones."""
+    """Return the bytes of a group's inactive page cache, and half of its active page cache."""
     try:
         lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

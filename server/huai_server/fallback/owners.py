@@ -58,7 +58,7 @@ class OwnerIds:
 
 
 def _literal(name: bytes) -> int:
-    """Return the number of `#ID`; 0 for anything else."""
+    """Parse `#ID` to its number; 0 for any other text, and for an id that is out of range."""
     digits = name[1:]
     number = int(digits) if name[:1] == b"#" and digits.isdigit() else 0
     return number if number <= _ID_MAX else 0

@@ -71,10 +71,11 @@ class Daemon:
     def __init__(
         self, program: Path, config: Path, address: tuple[str, int], library: Path | None
     ) -> None:
-        """Start the daemon; `wait_until_ready` returns when it accepts connections.
+        """Start the daemon, with `library` as the preload library; does not wait until it listens.
 
-        Raises `DaemonListenError` if another program listens there: rsync would exit, or serve only
-        the free addresses while the other program answers clients.
+        This process becomes the parent of its connections when the listener ends.  Raises
+        `DaemonListenError` if another program listens there: rsync would exit, or serve only the
+        free addresses while the other program answers clients.
         """
         self._host, self.port = address
         check_free(*address)
@@ -108,7 +109,7 @@ class Daemon:
         return self._process.poll()
 
     def wait_until_ready(self) -> None:
-        """Wait until it answers; raises `ProgramError` if it exits before, or after a time-out."""
+        """Wait until it accepts connections; raises `ProgramError` if it exits, or after 10 s."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             if (status := self._process.poll()) is not None:
@@ -122,7 +123,7 @@ class Daemon:
         raise ProgramError("rsync does not accept connections", hint="see its messages above")
 
     def stop_listening(self) -> None:
-        """End the listener; connections continue."""
+        """End the listener and wait for its end; connections continue."""
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -151,7 +152,7 @@ class Daemon:
 
 
 def is_running(group: int) -> bool:
-    """Return True if connections of a listener that has ended continue.
+    """Return True if connections of a listener that has ended are still running.
 
     The group's number cannot be reused until this process has waited for the last of them.
     """
@@ -163,7 +164,7 @@ def is_running(group: int) -> bool:
 
 
 def end_group(group: int) -> None:
-    """End all connections of a listener that has ended: first by SIGTERM, then by SIGKILL."""
+    """End all connections of a listener that has ended: by SIGTERM, after 2 s by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if is_running(group):
             os.killpg(group, number)
@@ -173,7 +174,7 @@ def end_group(group: int) -> None:
 
 
 def free_port(host: str) -> int:
-    """Return a port on which no program listens now."""
+    """Return a port of the address `host` on which no program listens now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.bind((host, 0))
@@ -197,7 +198,10 @@ def daemon(
 
 
 def fetch_all(program: Path, url: str, folder: Path) -> int:
-    """Fetch all below `url` into `folder` with rsync; returns its exit code."""
+    """Fetch all below `url` into `folder` with rsync; return its exit code.
+
+    Raises `ProgramError` if it cannot be started, or after 30 s.
+    """
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
     with _start_errors(program):
         try:
@@ -215,7 +219,8 @@ def fetch_files(
     """Fetch files below `url` into `folder` with rsync, each under its path.
 
     Leaves out missing files and those larger than `most` bytes.  Returns True if the daemon
-    answered.
+    answered, False also if it takes longer than `seconds`.  Raises `ProgramError` if rsync cannot
+    be started.
     """
     command = [str(program), "--timeout=30", f"--max-size={most}", "--from0", "--files-from=-"]
     with _start_errors(program), suppress(TimeoutError):
@@ -241,7 +246,7 @@ def _log_lines(stream: IO[bytes], log: Callable[[str], None]) -> None:
 
 @contextmanager
 def _start_errors(program: Path) -> Iterator[None]:
-    """Turn an `OSError` of the block into a `ProgramError`."""
+    """Convert an `OSError` of the block to a `ProgramError`."""
     try:
         yield
     except OSError as error:
@@ -292,7 +297,7 @@ def _try_to_bind(
 
 
 def _end_with(parent: int) -> None:
-    """Make the kernel end this process when its parent ends."""
+    """Let the kernel send this process SIGTERM when `parent` ends; end it if that has ended."""
     _prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)

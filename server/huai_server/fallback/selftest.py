@@ -32,7 +32,10 @@ class SelfTestError(HuaiError):
 
 
 def self_test(settings: Fallback, program: Path, library: Path) -> None:
-    """Raise `SelfTestError` if `program` with `library` does not serve correctly."""
+    """Raise `SelfTestError` if rsync (`program`) with the preload library sends a wrong file.
+
+    Runs a daemon on loopback for a moment, below `settings.folder`.
+    """
     folder = Path(settings.folder)
     with TemporaryDirectory(prefix=".probe-", dir=folder) as place:
         Path(place).chmod(0o755)
@@ -79,7 +82,7 @@ class _SelfTest:
         return self._place / "copy"
 
     def _make(self) -> None:
-        """Make a real tree and its attr tree, and change the real tree."""
+        """Create a real tree and its attr tree, then change the real tree."""
         generation = self._places.generations / "1"
         generations.make_own_folder(self._places)
         for folder in (generation, self._real):

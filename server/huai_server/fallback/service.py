@@ -78,7 +78,10 @@ class Configuration(NamedTuple):
 
 
 def configuration(root: Path, *, test: bool) -> Configuration:
-    """Return the configuration for a daemon of another program; `test` tries this rsync before."""
+    """Return the configuration for an rsync daemon that another program starts.
+
+    With `test`, raises `SelfTestError` unless this rsync serves correctly.
+    """
     config = load(root)
     folder = Path(config.fallback.folder)
     preload = preload_library()
@@ -97,7 +100,11 @@ def configuration(root: Path, *, test: bool) -> Configuration:
 
 
 def serve_fallback(root: Path, callbacks: Callbacks) -> None:
-    """Serve until SIGTERM or SIGINT, and then wait for transfers to finish."""
+    """Serve until SIGTERM or SIGINT; then wait at most `shutdown_grace` for transfers to finish.
+
+    Keeps attr trees up to date meanwhile.  Raises an error if it cannot start, `LockedError` if
+    another process serves from the folder.
+    """
     config = load(root)
     folder = Path(config.fallback.folder)
     with storage_errors(folder):
@@ -156,7 +163,7 @@ class _Service:
         self._is_building = False
 
     def run(self) -> None:
-        """Test the library, then serve until a signal; end running transfers."""
+        """Run the self-test, then serve until a signal; at last end running transfers."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._reload_now)
@@ -185,7 +192,7 @@ class _Service:
                 self._tick()
 
     def _report_confinement(self) -> None:
-        """Report and record it if connections are not confined."""
+        """Report why connections are not confined, and write it to a file; else delete the file."""
         reason = check_confinement(self._settings, self._library)
         if reason is None:
             self._unconfined.unlink(missing_ok=True)
@@ -218,7 +225,7 @@ class _Service:
         self._write_conf()
 
     def _start_daemon(self) -> None:
-        """Start rsync's daemon, and wait until it listens."""
+        """Start rsync's daemon, wait until it listens, and report its address."""
         self._started = time.monotonic()
         address, port = self._endpoint(self._settings)
         port = port or programs.free_port(address or "127.0.0.1")
@@ -253,7 +260,10 @@ class _Service:
             self._callbacks.error(f"{error.message} ({error.hint})")
 
     def _reload(self) -> None:
-        """Read server.toml again after a change; a malformed one has no effect."""
+        """Read server.toml again after a change, and restart the daemon if its address changed.
+
+        An error is reported, and the former configuration stays.
+        """
         stamp = file_stamp(config_path(self._root))
         if stamp == self._stamp:
             return
@@ -278,7 +288,7 @@ class _Service:
             self._start_again()
 
     def _write_conf(self) -> None:
-        """Replace rsyncd.conf if it changes; reports a configuration that it cannot hold."""
+        """Replace rsyncd.conf if its text changed; report a value that it cannot hold."""
         try:
             text = _render_text(self._trees, self._settings)
             self._unwritable = ""
@@ -296,7 +306,7 @@ class _Service:
             self._written = text
 
     def _end_transfers(self) -> None:
-        """Stop listening, wait for transfers to finish, and end the remaining ones."""
+        """Stop listening, wait at most `shutdown_grace` for transfers, and end those left."""
         if self._daemon is not None:
             self._daemon.stop_listening()
         deadline = time.monotonic() + seconds(self._settings.shutdown_grace)
@@ -325,5 +335,6 @@ class _Service:
             raise _StopError
 
     def _reload_now(self, _number: int, _frame: FrameType | None) -> None:
+        """Let the loop read server.toml again at once."""
         self._stamp = ()
         self._wake.set()

@@ -60,7 +60,7 @@ class Trees:
     _look_until: float = 0.0
 
     def refresh(self) -> None:
-        """Update outdated attr trees, and delete those without a module."""
+        """Update outdated attr trees, and delete those without a module; report errors."""
         for name, error in self._clashes.items():
             if self._is_due(name):
                 with self._reporting_failure(name):
@@ -75,13 +75,13 @@ class Trees:
                 self._remove_forgotten()
 
     def look_for_changes(self) -> None:
-        """Look for damage for a moment, and rebuild a damaged attr tree."""
+        """Search attr trees for foreign changes for at most 20 ms; rebuild a changed one."""
         self._look_until = time.monotonic() + _LOOK_SECONDS
         self._looks = self._looks or self._look_repeatedly()
         next(self._looks)
 
     def check_all(self) -> None:
-        """Compare each attr tree with its commit, and rebuild it if it differs."""
+        """Compare each served attr tree with its commit, and rebuild it if it differs."""
         for tree in self._attr_trees():
             if self._is_served(tree):
                 with self._reporting_failure(tree.name):
@@ -157,7 +157,7 @@ class Trees:
             self.on_update(tree.name, result)
 
     def _look_repeatedly(self) -> Iterator[None]:
-        """Look at one attr tree after the other, for ever; yields when the time is up."""
+        """Check one attr tree after the other, without end; yield when the time is over."""
         while True:
             for tree in self._attr_trees():
                 # Without a seal new clients are refused, and `refresh` rebuilds it.
@@ -175,7 +175,10 @@ class Trees:
             yield
 
     def _repair(self, tree: AttrTree) -> None:
-        """Rebuild a damaged attr tree; one damaged again soon is refused to clients for a while."""
+        """Rebuild a damaged attr tree.
+
+        If it is damaged again within 5 minutes, refuse it to clients and raise `AttrTreeError`.
+        """
         repaired, fallback = self._repaired.get(tree.name, -_CALM_SECONDS), tree.fallback
         if self.clock() - repaired < _CALM_SECONDS:
             with storage_errors(fallback.folder):
@@ -197,7 +200,7 @@ class Trees:
 
     @contextmanager
     def _reporting_failure(self, name: str) -> Iterator[None]:
-        """Report an error of the block, which is tried again after a pause."""
+        """Report an error of the block, and let `name` be tried again only after a pause."""
         try:
             yield
             self._failures.pop(name, None)

@@ -47,7 +47,7 @@ class AttrReport:
 def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:
     """Compare `tree` with its commit, without reading the mirrored tree.
 
-    Raises `AttrTreeError` if the module has no attr tree.
+    Raises `AttrTreeError` without an attr tree, and `LockedError` after `wait` seconds.
     """
     fallback = tree.fallback
     with storage_errors(fallback.folder):
@@ -82,7 +82,7 @@ class _Check:
         return AttrReport(self._state.commit, count, self._count, tuple(self._faults))
 
     def _check_links(self) -> None:
-        """Add faults of the state, the links and the seal."""
+        """Record faults of the state, the links and the seal."""
         state, fallback = self._state, self._fallback
         if state.target is not None:
             self._fault(f"an update to {state.target} was interrupted")

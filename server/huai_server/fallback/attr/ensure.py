@@ -62,9 +62,9 @@ def ensure(
     wait: float = 600.0,
     building: Building = nullcontext,
 ) -> AttrTreeResult:
-    """Build or update the attr tree, as needed.
+    """Build or update the attr tree, as needed; delete old generations that no client reads.
 
-    With `rebuild` always make a new one, even if the old one lists another path.  With `look` make
+    `rebuild` always builds a new attr tree, even if the old one lists another path.  `look` builds
     a new one if another program has changed the old one.  Waits up to `wait` seconds for another
     run.
 
@@ -91,7 +91,7 @@ def ensure(
 
 
 class _Ensure:
-    """One run; the caller holds the lock."""
+    """One run of `ensure`; the caller holds the attr tree's lock."""
 
     def __init__(self, tree: AttrTree, building: Building) -> None:
         """Read the newest commit; `AttrTreeError` without one."""
@@ -125,7 +125,8 @@ class _Ensure:
     def _load_usable(self, *, look: bool) -> AttrState | None:
         """Return the state of an attr tree that can be updated; None if it must be rebuilt.
 
-        With `look` or many spans it is compared with the disk; a damaged one is unsealed.
+        With `look`, or many spans, searches it for foreign changes; if it has any, it is unsealed,
+        so that new clients are refused.
         """
         state = self._tree.whole_state()
         if state is None:
@@ -227,7 +228,7 @@ class _Ensure:
 
 @contextmanager
 def _attr_tree_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
-    """Turn an `OSError` of the block into an `AttrTreeError`, if a hint would help."""
+    """Convert an `OSError` for too little room or too large values to an `AttrTreeError`."""
     try:
         yield
     except OSError as error:

@@ -47,10 +47,13 @@ class ForeignChanges:
         self._begun = coarse_now()
         self._results = self._check_directories(self._state) if self._state else iter(())
         self.damage: Path | None = None
-        """The changed directory, once it is found."""
+        """The directory that another program changed, once it is found."""
 
     def run(self, deadline: float | None = None) -> bool:
-        """Continue until `deadline` (monotonic clock); return True at the end of the pass."""
+        """Continue until `deadline` (monotonic clock); return True if the pass is over.
+
+        The pass is over after all directories, or when it finds `damage`.
+        """
         for number, changed in enumerate(self._results):
             # If huai began a change meanwhile, the state differs.
             if changed is not None:
@@ -62,7 +65,7 @@ class ForeignChanges:
         return True
 
     def merged_spans(self, state: AttrState) -> _Spans:
-        """Return the spans to record, which a complete pass without damage merges."""
+        """Return the spans of `state`, with one for all that a whole pass found undamaged."""
         if self._state is None or self.damage is not None:
             return state.spans
         later = tuple(each for each in state.spans if each not in self._state.spans)

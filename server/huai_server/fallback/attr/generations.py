@@ -93,13 +93,13 @@ def mark_updating(places: FallbackPlaces) -> Iterator[None]:
 
 
 def next_name(places: FallbackPlaces) -> str:
-    """Return an unused name for a generation."""
+    """Return a name for a new generation: the next number."""
     names = (each.name for each in places.generations.iterdir())
     return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
 
 
 def discard_unserved(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
-    """Delete each generation that is not served and that no client reads."""
+    """Call `discard` for each generation that is not served and that no client reads."""
     current = served_generation(places)
     if not places.generations.is_dir():
         return
@@ -128,7 +128,7 @@ def _has_no_clients(generation: Path) -> bool:
 
 
 def target(link: Path) -> str | None:
-    """Return the target of a symlink; None if the symlink is missing."""
+    """Return the target of a symlink; None if it is missing, or is not a symlink."""
     try:
         return os.readlink(link)
     except OSError:

@@ -23,9 +23,9 @@ def exists(fallback: FallbackPlaces) -> bool:
 
 
 def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
-    """Delete the attr tree; return False if clients still read a part of it.
+    """Refuse new clients, and delete the attr tree; return False if clients still read a part.
 
-    Raises `AttrTreeError` (53) if it belongs to another state root.
+    Raises `AttrTreeError` (53) if it belongs to another state root, `LockedError` after `wait` s.
     """
     fallback = tree.fallback
     tree.check_own()
@@ -54,10 +54,9 @@ def forgotten(root: Path, config: ServerConfig, names: Collection[str]) -> Itera
 
 
 def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
-    """Delete the attr trees of this root's modules that no longer list from one.
+    """Delete this root's attr trees that no module lists from any more; yield the deleted names.
 
-    Yields the names of the deleted ones.  One that a client reads, or that another run has locked,
-    is left for the next call.
+    An attr tree that a client reads, or another run has locked, is left for the next call.
     """
     for tree in forgotten(root, config, config.attr_modules):
         try:

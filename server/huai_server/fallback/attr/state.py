@@ -33,7 +33,7 @@ class AttrState(msgspec.Struct, frozen=True):
     version: Literal[2] = 2
 
     def snapshot(self, repository: Repository, newest: Head) -> Snapshot:
-        """Return the listed snapshot; raises `FormatError` if the repository dropped its commit."""
+        """Return the listed snapshot; raises `FormatError` if the repository has not its commit."""
         return repository.snapshot(Head(self.commit, self.tree, 0, newest.info))[1]
 
 

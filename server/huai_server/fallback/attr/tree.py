@@ -71,7 +71,7 @@ class AttrTree(NamedTuple):
             )
 
     def claim(self) -> None:
-        """Record that the attr tree belongs to this state root."""
+        """Record on disk that the attr tree belongs to this state root."""
         if not self.is_own:
             generations.replace_link(self.fallback.root, self._root)
 
@@ -99,7 +99,7 @@ class AttrTree(NamedTuple):
         return state is not None and head is not None and head.commit == state.commit
 
     def head(self) -> Head | None:
-        """Return the newest commit, or None."""
+        """Return the newest commit of the module, or None before the first one."""
         path = self.places.repository
         return Repository(path).head() if path.exists() else None
 
@@ -134,7 +134,7 @@ _UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
 
 
 def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
-    """Return the attr tree that `name`, which need not be configured, has or may get."""
+    """Return the attr tree of the module `name`; neither needs to exist."""
     module = config.modules.get(name, _UNCONFIGURED)
     fallback = FallbackPlaces(Path(config.fallback.folder) / name)
     return AttrTree(name, module, module_places(root, name), fallback)

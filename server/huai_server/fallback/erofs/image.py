@@ -33,7 +33,8 @@ def write_image(
     """Write the image of the git tree `tree` to `image`, in one step.
 
     `listings` returns its listings in tree order, and is called twice.  An existing image is
-    replaced, but remains for those who have it mounted.  Raises `StorageError` if the disk is full.
+    replaced, but its mounts keep it.  Raises `StorageError` if the disk is full, and
+    `ImageLimitError`.
     """
     partial = image.with_name(f"{image.name}.partial")
 

@@ -20,7 +20,7 @@ class ErofsKind(AttrTreeKind):
     writable = False
 
     def check_room(self, totals: Totals) -> None:
-        """Check the room on the disk."""
+        """Raise `AttrTreeError` if the disk has too little room."""
         needed = totals.entries * self.ENTRY_BYTES
         room = os.statvfs(self._folder)
         if room.f_bavail * room.f_frsize < needed:
@@ -31,7 +31,7 @@ class ErofsKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Build the image and mount it; raises `MountError` if that is impossible."""
+        """Write the image and mount it at `generation`; raises `MountError` if that fails."""
         self._discard_orphans(generation.parent)
         image = self.image(generation)
         write_image(snapshot.listings, snapshot.tree, image, owners or OwnerIds.of_this_process())

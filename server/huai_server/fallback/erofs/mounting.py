@@ -44,7 +44,7 @@ class MountError(HuaiError):
 
 
 def mount(image: Path, folder: Path) -> None:
-    """Mount `image`, which was just built, on the folder `folder`, read-only; `MountError`."""
+    """Mount `image`, which this process wrote, on `folder`, read-only; raises `MountError`."""
     try:
         try:
             _mount(image, folder)
@@ -63,9 +63,9 @@ def mount(image: Path, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount `folder`; processes with open files there keep them; `MountError`.
+    """Unmount `folder`, if it is a mount point; processes with open files there keep them.
 
-    Does nothing if `folder` is not a mount point.  The image may be deleted at once.
+    The image may be deleted at once.  Raises `MountError`.
     """
     # No check before, because a mount can change between the check and the call.
     try:
@@ -86,9 +86,9 @@ def _refusal(message: str, error: OSError) -> MountError:
 
 @contextmanager
 def loop_device(image: Path) -> Iterator[Path]:
-    """Attach `image` to a read-only block device, and yield the device; `MountError`.
+    """Attach `image` to a read-only loop device, and yield the path of the device.
 
-    The kernel detaches it when it is neither open nor mounted any more.
+    The kernel detaches it when it is neither open nor mounted any more.  Raises `MountError`.
     """
     handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -109,7 +109,7 @@ def loop_device(image: Path) -> Iterator[Path]:
 
 
 def _attach(image: int) -> tuple[int, Path]:
-    """Attach `image` to a free loop device; return its handle and path; `OSError`."""
+    """Attach the open file `image` to a free loop device; return the device's handle and path."""
     control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
     try:
         for _ in range(_ATTEMPTS):

@@ -28,6 +28,7 @@ class _Locked(NamedTuple):
     size: int
 
     def drop(self) -> None:
+        """Unmap the image, so that its pages may leave memory."""
         call("munmap", ctypes.c_void_p(self.address), ctypes.c_size_t(self.size))
 
 
@@ -62,7 +63,7 @@ class ResidentImages:
                 locked.drop()
 
     def _try_lock(self, image: Path, handle: int, size: int) -> _Locked | None:
-        """Return the locked pages of an image; None if that fails, which is reported."""
+        """Lock the pages of an image in memory, and return them; None if that fails (reported)."""
         if size > available_bytes() // _SHARE:
             reason = "too large for the available memory"
         else:
@@ -75,7 +76,7 @@ class ResidentImages:
 
 
 def _lock(handle: int, size: int) -> _Locked:
-    """Map the file `handle`, and lock it in memory while it is mapped; `OSError`."""
+    """Map the open file `handle`, and lock its pages in memory; raises `OSError`."""
     os.posix_fadvise(handle, 0, size, os.POSIX_FADV_WILLNEED)
     # Python's mmap has no mlock, and returns no address for it.
     mapping = library().mmap

@@ -33,7 +33,7 @@ class SparseKind(AttrTreeKind):
     writable = True
 
     def check_room(self, totals: Totals) -> None:
-        """Check the free inodes, and the free memory if the file system is in memory."""
+        """Raise `AttrTreeError` for too few free inodes, or too little memory on a tmpfs."""
         folder, needed = self._folder, totals.entries * self.ENTRY_BYTES
         room = os.statvfs(folder)
         if room.f_files and room.f_favail < totals.entries:
@@ -52,7 +52,7 @@ class SparseKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Make the folder with its files."""
+        """Create the folder with its files; delete what an interrupted update left."""
         delete_tree(building(generation))
         generation.mkdir(mode=0o700)
         with Maker(generation, owners) as maker:
@@ -71,7 +71,7 @@ class SparseKind(AttrTreeKind):
 
 
 def _fill(maker: Maker, snapshot: Snapshot) -> None:
-    """Make all entries of a snapshot."""
+    """Create all entries of a snapshot, and set their attributes."""
     unfinished: list[Directory] = []
     for listing in snapshot.listings():
         directory = decode_directory(listing.path, listing.attributes)

@@ -23,9 +23,9 @@ class Maker:
     """A maker of entries below one directory, until it is closed."""
 
     def __init__(self, root: Path, owners: OwnerIds | None, building: Path | None = None) -> None:
-        """Make entries in the folder `building` and rename them, or else in their places.
+        """Create entries below `root`: in the folder `building`, then renamed, or else in place.
 
-        Takes ids from `owners`; with None entries keep the owner with which they are made.
+        `owners` has their ids; None leaves them the owner of this process.
         """
         self._root = root
         self._ids: _OwnerIds | None = None
@@ -49,7 +49,7 @@ class Maker:
         return self._native.unowned
 
     def make_leaf(self, leaf: File | Symlink) -> None:
-        """Make a file, a further name of one, or a symlink."""
+        """Create a sparse file, a hardlink or a symlink, with its attributes."""
         with self._whole_paths():
             if isinstance(leaf, Symlink):
                 self._native.make_symlink(leaf.path, self._attributes(leaf), leaf.target)
@@ -59,12 +59,12 @@ class Maker:
                 self._native.make_link(leaf.path, leaf.link)
 
     def make_leaves(self, listing: Listing) -> None:
-        """Make all files and symlinks of a directory from their lines."""
+        """Create all files and symlinks of a directory from their lines."""
         with self._whole_paths():
             self._native.make_leaves(listing.path, listing.leaves, self._ids)
 
     def make_directory(self, directory: Directory) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
         with self._whole_paths():
             self._native.make_directory(directory.path, self._attributes(directory))
 
@@ -98,7 +98,7 @@ class Maker:
 
 
 def delete_tree(top: Path) -> None:
-    """Delete the folder `top` with all below it, if it exists; an interrupted run leaves a part."""
+    """Delete the folder `top` with all below it, if it exists."""
     handle = os.open(top.parent, _DIRECTORY)
     try:
         _native.remove_all(handle, os.fsencode(top.name))

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def building(generation: Path) -> Path:
-    """Return the folder in which entries are made; an interrupted update leaves it behind."""
+    """Return the folder in which an update creates entries; an interrupted one leaves it."""
     return generation.parent.parent / "building"
 
 
 def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> Update:
-    """Plan the update from a comparison of the snapshots."""
+    """Compare the snapshots, and return the update of `generation` from `old` to `new`."""
     moves: list[Moved] = []
     changed: list[Change] = []
     for difference in diff(old, new):
@@ -56,7 +56,7 @@ def _apply(
     new: Snapshot,
     owners: OwnerIds | None,
 ) -> int:
-    """Change the entries of a generation; return the number of those without their owner."""
+    """Change the entries of a generation; return the number whose owner could not be set."""
     place = building(generation)
     delete_tree(place)
     place.mkdir(mode=0o700)
