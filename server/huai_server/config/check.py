@@ -42,7 +42,10 @@ _PLAIN = re.compile("[!-~]+")
 
 
 def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
-    """Return the downstreams of `[allowed_downstreams.NAME]`; `ConfigError` for an equal key."""
+    """Convert the tables `[allowed_downstreams.NAME]` to downstreams by name.
+
+    Raises `ConfigError` if one is malformed, or two have one key.
+    """
     if not isinstance(tables, dict):
         raise ConfigError(f"{path}: allowed_downstreams must hold tables", hint=SEE)
     downstreams: dict[str, AllowedDownstream] = {}
@@ -64,7 +67,7 @@ def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstre
 
 
 def _public_key(place: str, line: str) -> str:
-    """Parse the key of a table; `ConfigError` if it is malformed."""
+    """Parse the key of a table to canonical form; raises `ConfigError` if it is malformed."""
     from huai_native._native import parse_public_key  # few configurations have such a table
 
     try:
@@ -89,7 +92,7 @@ def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
 
 
 def convert_module(path: Path, name: str, table: object) -> Module:
-    """Return the module of one table, checked without reading its tree."""
+    """Convert one table to a module, without reading its tree; `ConfigError` if it is not valid."""
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
         convert_table(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
@@ -113,8 +116,8 @@ def convert_module(path: Path, name: str, table: object) -> Module:
         raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
     if module.relay and module.export.files:
         raise ConfigError(
-            f"{place}: nothing can be exported into a relayed tree",
-            hint="remove relay, or export",
+            f"{place}: a relayed module cannot have an export",
+            hint="remove the key relay, or the table export",
         )
     if not all(map(_PLAIN.fullmatch, module.relay_urls)):
         raise ConfigError(
@@ -153,5 +156,5 @@ def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
 
 
 def convert_table(place: str, table: object, kind: type[_Table]) -> _Table:
-    """Return the value of a table, or raise `ConfigError` with `place` and the wrong key."""
+    """Convert a table to a `kind`; raises `ConfigError`, which names `place` and the wrong key."""
     return convert(place, table, kind, see=SEE)

@@ -136,7 +136,10 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path) -> ServerConfig:
-    """Read the configuration below `root`; a missing file is an empty one; `ConfigError`."""
+    """Read the configuration of the state root; without a file, all values are defaults.
+
+    Raises `ConfigError` if the file is unreadable or not valid.
+    """
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
@@ -173,7 +176,7 @@ def _fallback_folder(root: Path) -> str:
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
-    """Add a module to the configuration; raises `ConfigError` if the name is taken."""
+    """Write a module into server.toml; raises `ConfigError` if its name or a value is not valid."""
     path = config_path(root)
     defaults, values = to_toml(Module(path="")), to_toml(module)
     changed = {key: value for key, value in values.items() if value != defaults[key]}
@@ -193,6 +196,6 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from the configuration; raises `UnknownModuleError` if it is not there."""
+    """Remove a module from server.toml; raises `UnknownModuleError` if it is not there."""
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=_MODE)

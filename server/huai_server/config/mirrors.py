@@ -24,7 +24,7 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
     """The hosts that its URLs may have, each with its port unless that is the default one."""
 
     def may_claim(self, url: str) -> bool:
-        """Return True if the downstream may name `url`, by its host."""
+        """Return True if `hosts` has the host (with its port) of `url`."""
         try:
             return urlsplit(url).netloc.lower() in self.hosts
         except ValueError:  # an IPv6 address that is malformed

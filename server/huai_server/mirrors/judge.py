@@ -36,7 +36,7 @@ class Commits(NamedTuple):
         return next(reversed(self.times), 0)
 
     def lag(self, serial: int, now: int) -> int:
-        """Return the seconds for which a commit newer than `serial` has existed.
+        """Return the seconds until `now` for which a commit newer than `serial` has existed.
 
         The true lag is longer if the commit after `serial` was dropped.
         """
@@ -68,8 +68,8 @@ def check_attestation(
         )
     if abs(attestation.time - now) > tolerance:
         raise RefusedError(
-            f"the time of the attestation is more than {tolerance} s from this server's",
-            hint="set the clock",
+            f"the time of the attestation differs by more than {tolerance} s from this server's",
+            hint="set the clock of the downstream",
         )
     for url in attestation.urls:
         if not allowed.may_claim(url):
@@ -87,7 +87,10 @@ def check_attestation(
 def next_holding(
     before: Holding | None, signed: SignedAttestation, text: bytes, commits: Commits, now: int
 ) -> Holding:
-    """Return the record of an accepted attestation; `RefusedError` if `before` is not older."""
+    """Return the record of an accepted attestation, after the record `before`, if there is one.
+
+    `text` is the attestation as received.  Raises `RefusedError` if it is not newer than `before`.
+    """
     attestation = signed.attestation
     if before is None:
         return Holding(signed, text, attestation.time, LagHistory(min(attestation.time, now)))

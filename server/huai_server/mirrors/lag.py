@@ -32,7 +32,10 @@ class LagHistory(NamedTuple):
         return self.rows[-1][0] if self.rows else self.begun
 
     def extended(self, end: int, lag: int) -> Self:
-        """Return a copy with one more row; drops old rows, and merges equal ones."""
+        """Return the history with the row (`end`, `lag`), and without rows older than the window.
+
+        Two rows without lag in succession become one.
+        """
         rows = [*self.rows, (end, lag)]
         if len(rows) > 1 and lag == 0 == rows[-2][1]:
             del rows[-2]
@@ -42,7 +45,10 @@ class LagHistory(NamedTuple):
         return type(self)(begun, tuple(rows))
 
     def percentiles(self, now: int, lag: int) -> tuple[int, ...]:
-        """Return the `PERCENTILES` of the lag in seconds until `now`, when it is `lag`."""
+        """Return the `PERCENTILES` of the lag in seconds over the window that ends at `now`.
+
+        `lag` is the lag at `now`.
+        """
         seconds_without_lag, ramps = self._ramps(now, lag)
         total = seconds_without_lag + sum(high - low for low, high in ramps)
         most = max((high for _, high in ramps), default=0)
@@ -74,9 +80,10 @@ class LagHistory(NamedTuple):
         return tuple(most)
 
     def arrival(self, committed: int, now: int, lag: int) -> int | None:
-        """Return when the mirror got a commit that was committed at a time; `lag` is that at `now`.
+        """Return the time at which the mirror got the commit made at `committed`.
 
-        None if it has not got it, or got it before the record.
+        None if it has not got the commit yet, or got it before the record.  Times are seconds since
+        the epoch; `lag` is the lag at `now`.
         """
         if committed < self.begun:
             return None
@@ -88,7 +95,7 @@ class LagHistory(NamedTuple):
         return None
 
     def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
-        """Return the seconds without lag, and the ranges through which the lag grew."""
+        """Return the seconds of the window without lag, and ranges (from, to) in which it grew."""
         seconds_without_lag, ramps = 0, []
         begin = max(self.begun, now - WINDOW_SECONDS)
         for end, before in (*self.rows, (now, lag)):

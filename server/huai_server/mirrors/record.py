@@ -83,7 +83,7 @@ def probe_path(folder: Path, module: str, downstream: str) -> Path:
 
 
 def read_holding(place: Path, key: str) -> Holding | None:
-    """Return the last attestation, if it is signed with the public key `key`; None otherwise."""
+    """Return the record of the last attestation; None if `key` did not sign it, or without one."""
     stored = _HOLDING.load(place)
     if stored is None:
         return None
@@ -106,7 +106,7 @@ def write_holding(place: Path, holding: Holding) -> None:
 
 
 def read_probe(place: Path) -> Probe | None:
-    """Return the result of the last probe, or None."""
+    """Return the result of the last probe, or None without a readable one."""
     return _PROBE.load(place)
 
 

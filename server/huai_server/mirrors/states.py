@@ -128,7 +128,7 @@ def _state_of(
     commits: Commits,
     now: int,
 ) -> MirrorState:
-    """Return a mirror's state; it is offered if near, complete and not refuted."""
+    """Return a mirror's state; it is offered if recent, complete and not refuted by a probe."""
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
     silence = now - attestation.time

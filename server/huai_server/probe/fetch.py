@@ -42,9 +42,10 @@ class Finding(NamedTuple):
 
 
 def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
-    """Yield how each of `files` below `url` compares with its digest; `program` is rsync.
+    """Fetch `files` below `url`, and yield for each if its content has its digest.
 
-    `internal` allows addresses of this network.  A host that fails gives one finding without path.
+    `program` is rsync; `internal` allows addresses of this network.  A host that fails gives one
+    finding without path.
     """
     try:
         if url.startswith("rsync:"):
@@ -58,7 +59,7 @@ def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -
 
 
 def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
-    """Fetch a file, at most its size, and return the finding."""
+    """Fetch a file by HTTP, at most its size, and compare it with its digest."""
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
 
@@ -114,7 +115,10 @@ def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
 def _check_by_rsync(
     url: str, files: Sequence[File], program: Path, *, internal: bool
 ) -> Iterator[Finding]:
-    """Fetch all files in one run of rsync, which gets an address and does not resolve names."""
+    """Fetch all files in one run of rsync, and compare them with their digests.
+
+    Rsync gets an address, so that it does not resolve the name again.
+    """
     parts = urlsplit(url.rstrip("/"))
     address = in_url(resolve(url, internal=internal)[0])
     place = urlunsplit(parts._replace(netloc=f"{address}:{parts.port or 873}"))
@@ -130,7 +134,7 @@ def _check_by_rsync(
 
 
 def _check_file(place: bytes, file: File) -> Finding:
-    """Hash a fetched file, and return the finding."""
+    """Hash the fetched file at `place`, and compare it with the digest of `file`."""
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

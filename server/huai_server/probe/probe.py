@@ -61,7 +61,7 @@ class Probed(NamedTuple):
 
 
 def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
-    """Probe all mirrors of a module that attested a commit, in turn; record and yield results."""
+    """Probe each mirror that attested a commit of the module; write each result, then yield it."""
     folder, places = mirrors_folder(root), module_places(root, name)
     if not places.repository.exists():
         return
@@ -84,7 +84,7 @@ class _Run:
         self._repository = repository
 
     def probe(self, holding: Holding, allowed: AllowedDownstream) -> Probe:
-        """Probe one mirror at each of its URLs."""
+        """Fetch random files of the attested commit at each URL; the worst finding decides."""
         attestation, now = holding.attestation, int(time.time())
         heads = [*islice(self._repository.history(), _COMMITS)]
         head = next((each for each in heads if each.commit == attestation.commit), None)
@@ -157,7 +157,7 @@ def _sample(
 
 
 def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
-    """Yield the regular files among the leaves with these ascending numbers."""
+    """Yield the regular files among the leaves with the numbers `places`, which are ascending."""
     remaining, begin = iter(places), 0
     place = next(remaining, None)
     for listing in snapshot.listings():

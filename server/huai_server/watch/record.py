@@ -33,7 +33,7 @@ def write_record(places: ModulePlaces, record: WatchRecord) -> None:
 
 
 def read_watched(places: ModulePlaces) -> Watched | None:
-    """Return the running watcher of the module, or None."""
+    """Return the process and record of the module's running watcher; None if none runs."""
     process = holder(places.watching)
     if process is None:
         return None

@@ -36,7 +36,7 @@ class Schedule:
             self._limit = self._last = now + self._at_most
 
     def add_events(self, now: float, events: int) -> None:
-        """Count events, and delay the next commit."""
+        """Count events, and make a commit due `delay` later, at most `at_most` after the first."""
         self.changes += events
         self._last = now
         if self._limit is None:

@@ -51,7 +51,7 @@ class Observer(NamedTuple):
     in_step: Callable[[int, float], None]
     """Called after a commit with the number of its events, and the oldest one's wait in seconds."""
     noted: Callable[[str], None]
-    """Called with a message for the administrator."""
+    """Called with a warning for the administrator."""
     failed: Callable[[HuaiError], None]
     """Called with an error after which the watcher tries again."""
 
@@ -80,7 +80,10 @@ class Watcher:
         self._identity: tuple[int, int] | None = None
 
     def run(self) -> Never:
-        """Watch until a signal ends the program; raises `LockedError` if another process does."""
+        """Watch until a signal ends the program; notify systemd of the status.
+
+        Raises `LockedError` if another process watches the module.
+        """
         with storage_errors(self._places.folder):
             self._places.folder.mkdir(parents=True, exist_ok=True)
             with locked(self._places.watching):
@@ -109,7 +112,7 @@ class Watcher:
             return watched
 
     def _watch(self) -> TreeWatch:
-        """Start to watch the tree, and remember which directory it is."""
+        """Start to watch the tree; record its inode, and raise `OSError` if it is missing."""
         module = self._module
         self._identity = _identity(Path(module.path))
         return TreeWatch(
@@ -120,7 +123,10 @@ class Watcher:
         )
 
     def _follow(self, watched: TreeWatch) -> bool:
-        """Count events, or commit if it is time; return False if the tree must be watched again."""
+        """Wait at most a second for events and count them, or commit if it is due.
+
+        Returns False if the tree must be watched again.
+        """
         due = self._schedule.due()
         wait = _LOOK if due is None else min(_LOOK, due - time.monotonic())
         if wait > 0 and _is_readable(watched, wait):
@@ -197,7 +203,7 @@ class Watcher:
         write_record(self._places, self._record)
 
     def _report_unwatched(self, watched: TreeWatch) -> None:
-        """Report how many directories cannot be watched, if any."""
+        """Report the number of directories that cannot be watched, if there are any."""
         if watched.unwatched is None:
             return
         count, path, errno = watched.unwatched

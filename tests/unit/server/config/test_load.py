@@ -92,7 +92,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[modules.m]\npath = '/'\nrelay_name = '../m'": ("modules.m", "relay_name", "'../m'"),
     "[modules.m]\npath = '/'\nrelay = '/c'\nexport = { files = ['ls-lR'] }": (
         "modules.m",
-        "nothing can be exported",
+        "cannot have an export",
     ),
     "[modules.m]\npath = '/'\nrelay = '/c'\ncontent_urls = ['rsync://h/a b']": (
         "content_urls",

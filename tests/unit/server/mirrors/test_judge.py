@@ -38,7 +38,7 @@ def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
     for now in (TIME - seconds - 1, TIME + seconds + 1):
         with pytest.raises(RefusedError, match=f"more than {seconds} s") as refused:
             check_attestation(signed, "m", ALLOWED, COMMITS, now, seconds)
-        assert refused.value.hint == "set the clock"
+        assert refused.value.hint == "set the clock of the downstream"
 
 
 @pytest.mark.parametrize(("silence", "seconds"), [("90m", 5400), ("2d", 172_800)])
