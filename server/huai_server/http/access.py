@@ -74,7 +74,7 @@ _ANONYMOUS = Credentials()
 
 
 class Access:
-    """A judge of the requests of one server."""
+    """The access control of one server's requests."""
 
     def __init__(self, settings: Listen, registry: Registry) -> None:
         self._registry = registry
@@ -86,9 +86,10 @@ class Access:
         return client_address(scope, self._address_of)
 
     async def admit(self, scope: dict[str, Any], send: Send) -> Send:
-        """Check the credentials of a request, and return the `send` for its response.
+        """Check the credentials of a request, keep them in `scope`, and return the `send` to use.
 
-        Raises `HttpError` for a token that is not valid, or that is part of the address.
+        With credentials it keeps the response out of shared caches.  Raises `HttpError` for a token
+        that is not valid (after a pause), or is part of the address.
         """
         query = scope["query_string"]
         if query and _IN_QUERY.search(unquote_to_bytes(query)):
@@ -123,7 +124,7 @@ class Access:
             )
 
     def _certificate_names(self, scope: dict[str, Any]) -> frozenset[str]:
-        """Return the names of the client's certificate that open any module."""
+        """Return those names of the client's certificate that open a module."""
         certificates = self._registry.served().certificates
         # Without our own TLS a proxy says the scheme, and client certificates are its own.
         connection = scope["extensions"].get(EXTENSION) if certificates else None
@@ -145,7 +146,7 @@ class Access:
         return {**public, **credentials.sees(self._registry, purpose)}
 
     def repository(self, scope: Mapping[str, Any], name: str) -> Path:
-        """Return the repository of a module; `HttpError` if the client may not see one."""
+        """Return the repository of a module; raises `HttpError` unless the client may see it."""
         repository = self._registry.served().modules.get(name)
         if repository is None and _KEY in scope:
             repository = credentials_of(scope).sees(self._registry, "read").get(name)
@@ -154,7 +155,7 @@ class Access:
         return repository
 
     def unknown(self, scope: Mapping[str, Any]) -> HttpError:
-        """Return the error for a module that is missing, or hidden from the client."""
+        """Return the error for a module that is missing or hidden: status 401 or 404."""
         if _KEY not in scope and self._registry.served().private:
             silent = prefers_html(scope["headers"])
             return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
@@ -186,19 +187,19 @@ def _unauthorized(challenge: Mapping[str, str]) -> HttpError:
 
 
 def credentials_of(scope: Mapping[str, Any]) -> Credentials:
-    """Return the credentials of a request."""
+    """Return the credentials that `admit` found in a request, empty ones without any."""
     credentials = scope.get(_KEY, _ANONYMOUS)
     assert isinstance(credentials, Credentials)  # noqa: S101 - the type of what `admit` put there
     return credentials
 
 
 def is_anonymous(scope: Mapping[str, Any]) -> bool:
-    """True if a request shows nothing that opens a private module."""
+    """True if a request has neither a token nor a certificate that opens a private module."""
     return _KEY not in scope
 
 
 def without_tokens(text: str) -> str:
-    """Return a text for a log with its tokens masked, percent-encoded ones too."""
+    """Return `text` with its tokens masked for a log, percent-encoded ones too."""
     if "%" in text:
         text = _PART.sub(_without_encoded, text)
     return _SEEN.sub("***", text) if "huai_" in text or "token=" in text else text
@@ -209,7 +210,10 @@ def _without_encoded(part: re.Match[str]) -> str:
 
 
 def _token_of(header: bytes) -> str | None:
-    """Return the token in an Authorization header: a bearer's, or the password of a login."""
+    """Parse an Authorization header to its token: a bearer's, or the password of a login.
+
+    None for another kind, or a text without the form of a token.
+    """
     kind, _, value = header[:_HEADER_BYTES].decode("latin-1").strip().partition(" ")
     token = value.strip()
     if kind.lower() == "basic":

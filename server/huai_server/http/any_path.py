@@ -24,7 +24,10 @@ register_url_convertor("any_text", _AnyText())
 
 
 def requested_path(raw: bytes, above: int) -> RelPath:
-    """Return the path after the first `above` parts of an address; an escaped slash is refused."""
+    """Parse a raw address to the path after its first `above` parts; raises status 404.
+
+    A part with an escaped slash is refused.
+    """
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")[above:]]
     try:
         if any(b"/" in part for part in parts):
@@ -36,5 +39,5 @@ def requested_path(raw: bytes, above: int) -> RelPath:
 
 
 def parse_number(text: str) -> int:
-    """Parse a number in an address; 0 for anything else."""
+    """Parse a number of at most 19 digits; 0 for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else 0

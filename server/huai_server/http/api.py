@@ -42,7 +42,10 @@ class Heads:
         return served.modules.get(name) or served.private.get(name)
 
     async def read(self, name: str) -> Head | None:
-        """Return the newest commit of a module; None if it has none or does not exist."""
+        """Return the newest commit of a module; None if it has no commit or does not exist.
+
+        Raises `HuaiError` if the repository is damaged.
+        """
         repository = self._repository(name)
         return None if repository is None else await self._heads.get(repository)
 
@@ -171,12 +174,12 @@ def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
 
 
 async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]:
-    """Return these modules, in this order."""
+    """Return the modules `names` in their order; one that cannot be read has a `problem`."""
     return [await _module_or_problem(heads, name) for name in names]
 
 
 async def _module_or_problem(heads: Heads, name: str) -> ModuleModel:
-    """Return a module; a damaged repository is logged, and does not hide the others."""
+    """Return a module; with a damaged repository it has a `problem`, and the error is logged."""
     try:
         return describe(name, await heads.read(name), heads.damaged(name))
     except HuaiError as error:

@@ -106,7 +106,7 @@ class Application:
         self.api.add_exception_handler(Exception, _answer_unexpected)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request, or the life of the server."""
+        """Serve one request, or the messages of the server's start and end; count the traffic."""
         if scope["type"] != "http":
             await self.api(scope, receive, send)
             return
@@ -155,7 +155,7 @@ class Application:
 
 
 async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Send an error in the form that the address needs: text for git, else a page or JSON."""
+    """Send an error to the client: as text below /git/, else as a page or JSON."""
     if scope["path"].startswith(git.PREFIX):
         await send_error(error, Inbox(receive), send)
     else:
@@ -163,7 +163,7 @@ async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, sen
 
 
 def _answer_error(request: Request, error: HttpError) -> Response:
-    """Return an error as a page for the address of a page or if the client prefers HTML."""
+    """Return an error as a page, if the address is a page's or the client prefers HTML, or JSON."""
     if getattr(request.state, "is_page", False) or prefers_html(request.scope["headers"]):
         return pages.error_page(Page(request), error)
     answer = as_json(error)
@@ -172,7 +172,7 @@ def _answer_error(request: Request, error: HttpError) -> Response:
 
 
 async def _answer_expected(request: Request, error: Exception) -> Response:
-    """Answer a `HuaiError`: an `HttpError` by its text, others by status 500 and a log line."""
+    """Return the response for an `HttpError`; for any other `HuaiError` log it, and return 500."""
     if not isinstance(error, HttpError):
         # The message may hold paths of this machine, so only the log gets it.
         _log.warning("%s: %s", request.url.path, str(error))
@@ -182,7 +182,7 @@ async def _answer_expected(request: Request, error: Exception) -> Response:
 
 
 async def _answer_framework(request: Request, error: Exception) -> Response:
-    """Answer an unknown address or a wrong method."""
+    """Return the response for an unknown address or a wrong method."""
     if not isinstance(error, HTTPException):
         raise error
     message, headers = str(error.detail).lower(), error.headers or {}

@@ -28,7 +28,10 @@ class BranchCache(Generic[_T]):
         self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(self, repository: Path) -> _T | None:
-        """Return the value; None before the first commit.  Raises `HuaiError` for damage."""
+        """Return the value for the newest commit; None before the first one.
+
+        Raises `HuaiError` if the repository is damaged.
+        """
         async with self._turns[repository]:  # one reader for all simultaneous requests
             state, cached = read_branch(repository), self._values.get(repository)
             if cached is not None and cached[0] == state:
@@ -41,13 +44,13 @@ class BranchCache(Generic[_T]):
             return value
 
     def _open_and_read(self, repository: Path, former: _T | None) -> tuple[str | None, _T | None]:
-        """Return the newest commit's id and what is cached for it; None twice without commits."""
+        """Read the newest commit's id and its value; None twice without a repository."""
         if not repository.exists():
             return None, None
         return self._read(Repository(repository), former)
 
     def _forget_removed(self) -> None:
-        """Forget the repositories of removed modules."""
+        """Delete the values of modules that are not served any more."""
         for repository in self._values.keys() - self._registry.served().repositories:
             del self._values[repository]
             self._turns.pop(repository, None)  # a reader of it may have begun before

@@ -24,7 +24,7 @@ class FallbackSlots(NamedTuple):
 
 
 def fallback_clients(fallback: FallbackSlots) -> int | None:
-    """Count the connected clients; None without a daemon or without permission."""
+    """Count the connected clients; None if the lock file is missing or cannot be read."""
     try:
         with fallback.lock_file.open("rb") as file:
             return sum(_is_locked(file.fileno(), slot) for slot in range(fallback.slots))

@@ -118,7 +118,7 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
 
 
 def _document(newest: Newest, path: RelPath, places: tuple[tuple[str, ...], list[str]]) -> str:
-    """Return the metalink of a file of the newest commit; `HttpError` if it has none.
+    """Return the metalink of a file of the newest commit; raises 404 if that cannot be made.
 
     `places`: the URLs that replace those of the commit, and the URLs of mirrors.
     """

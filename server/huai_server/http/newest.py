@@ -34,7 +34,10 @@ class Newest:
         self._turn = Lock()
 
     def find(self, path: RelPath) -> NewestFile | None:
-        """Return the regular file at `path`, if there is one."""
+        """Return the newest commit's regular file at `path`, or None without one.
+
+        Raises `HuaiError` if metadata are damaged.
+        """
         with self._turn:
             self._refresh()
             if self._commit is None:
@@ -48,13 +51,13 @@ class Newest:
         return NewestFile(leaf, descriptor) if isinstance(leaf, File) else None
 
     def snapshot(self) -> "Snapshot | None":
-        """Return the snapshot, if there is a commit."""
+        """Return the snapshot of the newest commit, or None before the first one."""
         with self._turn:
             self._refresh()
             return self._commit and self._commit[1]
 
     def _refresh(self) -> None:
-        """Read the newest commit, unless it is the known one."""
+        """Read the newest commit, unless the branch has not moved."""
         state = read_branch(self._repository)
         if state is None or state != self._state:
             self._read()

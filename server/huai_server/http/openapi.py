@@ -41,7 +41,7 @@ _PAST = APIRouter()
 def _answers(
     media_type: str, good: Mapping[int, str], bad: Mapping[int, str], refusal: Mapping[str, Any]
 ) -> dict[Any, Any]:
-    """Describe the responses of an address, by status; `refusal` has the form of the `bad` ones."""
+    """Return descriptions of responses by status; `refusal` has the form of the `bad` ones."""
     content = {media_type: _BINARY}
     described = {
         status: {"description": words, "content": content} for status, words in good.items()

@@ -27,9 +27,9 @@ class UnreachableError(HuaiError):
 
 
 def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
-    """Return the addresses of the host of `url`; `UnreachableError` for a forbidden internal one.
+    """Look up the addresses of the host of `url`, at most 8.
 
-    `internal` allows internal addresses.
+    Raises `UnreachableError` if it is unknown, or an address is internal, unless `internal`.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
@@ -58,5 +58,5 @@ def for_libcurl(url: str, *, internal: bool) -> list[str]:
 
 
 def in_url(address: IPv4Address | IPv6Address) -> str:
-    """Return an address in the form of a URL."""
+    """Return an address in the form of a URL: IPv6 in brackets."""
     return f"[{address}]" if address.version == 6 else str(address)

@@ -79,7 +79,7 @@ def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
 
 
 def listen(settings: Listen) -> socket.socket:
-    """Return a listening socket; raises `ListenError`."""
+    """Return a listening socket; raises `ListenError` if the address cannot be used."""
     try:
         return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
@@ -106,7 +106,7 @@ def _url_of(host: str, port: int) -> str:
 
 
 def _allow_files(count: int) -> None:
-    """Raise the soft limit on open files as far as needed and allowed."""
+    """Raise this process's soft limit on open files to `count`, or as far as is allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
@@ -176,7 +176,7 @@ class _Server(uvicorn.Server):
         self._webhooks: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, with TLS if configured, and the web hooks."""
+        """Start listening, with TLS if configured, and the web hooks; then call `started`."""
         await super().startup(sockets=sockets if self._tls is None else [])
         if self.started:
             self._listen_with_tls(sockets or [])
@@ -196,7 +196,7 @@ class _Server(uvicorn.Server):
         return kind(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """After the grace period, wait until cancelled requests have reaped their processes."""
+        """Let requests finish in the grace period; cancel the others, and wait for their end."""
         self._app.news.stop()
         await super().shutdown(sockets=sockets)
         for task in self._tls_tasks:

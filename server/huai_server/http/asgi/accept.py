@@ -11,14 +11,14 @@ _HTML, _JSON = "text/html", "application/json"
 
 
 def weights(header: str) -> Iterator[tuple[str, float]]:
-    """Yield each value of a list, in lower case, with its weight from 0 to 1."""
+    """Parse a list to its values, in lower case, each with its weight (q); 1 if it has none."""
     for part in header[:_HEADER_LENGTH].split(","):
         value, *parameters = part.split(";")
         yield value.strip().lower(), _weight(parameters)
 
 
 def _weight(parameters: Iterable[str]) -> float:
-    """Return the parameter q: 1 if it is missing, 0 if malformed."""
+    """Parse parameters to the weight q: 1 if it is missing, 0 if it is malformed."""
     for parameter in parameters:
         name, _, value = parameter.strip().partition("=")
         if name.strip().lower() == "q":

@@ -68,7 +68,10 @@ class Body:
         self.complete = False
 
     async def open(self) -> None:
-        """Fill `head`: with a small body as a whole (`complete`), else with its first part."""
+        """Read the first part of the body into `head`; `complete` is true if that is all of it.
+
+        Raises `HttpError`, and `ClientGoneError`.
+        """
         parts: list[bytes] = []
         size = 0
         async for chunk in self._chunks:
@@ -81,7 +84,7 @@ class Body:
         self.head = b"".join(parts)
 
     def rest(self) -> AsyncIterator[bytes]:
-        """Return the parts after `head`."""
+        """Return an iterator over the inflated parts after `head`, which raises as `open` does."""
         return self._chunks
 
     async def wait_for_disconnect(self) -> None:
@@ -92,7 +95,7 @@ class Body:
         raise ClientGoneError("the client closed the connection")
 
     async def _read(self) -> AsyncIterator[bytes]:
-        """Yield the inflated parts; raise an error above the limits of bytes and time."""
+        """Yield the inflated parts; raise `HttpError` above a limit of bytes or time."""
         began, received = asyncio.get_running_loop().time(), 0
         try:
             more = True
@@ -115,7 +118,7 @@ class Body:
             self._over.set()
 
     def _count(self, chunk: bytes) -> bytes:
-        """Return `chunk`; `HttpError` if the body is now above its limit."""
+        """Count the bytes of `chunk`, and return it; `HttpError` if the body exceeds its limit."""
         self._size += len(chunk)
         if self._size > self._limit:
             raise HttpError(413, f"the request body exceeds {self._limit} bytes")
@@ -129,7 +132,7 @@ class Inflater:
         self._stream = zlib.decompressobj(_GZIP_WBITS)
 
     def slices(self, data: bytes) -> Iterator[bytes]:
-        """Inflate the next part of the stream; status 400 for a damaged one."""
+        """Inflate the next part of the stream, in slices; raises status 400 if it is damaged."""
         while True:
             if self._stream.eof and data:
                 raise HttpError(400, "there is data after the gzip stream of the request")
@@ -144,15 +147,16 @@ class Inflater:
                 return
 
     def finish(self) -> None:
-        """Refuse a stream that ends too early; called after the last part."""
+        """Raise status 400 if the stream is incomplete; to be called after the last part."""
         if not self._stream.eof:
             raise HttpError(400, "the gzip stream of the request ends too early")
 
 
 async def race(work: Coroutine[Any, Any, T], *guards: Coroutine[Any, Any, None]) -> T:
-    """Return the result of `work`; an error of one of `guards` cancels it and is raised.
+    """Return the result of `work`; the error of a guard cancels `work`, and is raised.
 
-    A guard that ends without an error changes nothing.  Returns when all of them have ended.
+    A guard that ends without an error changes nothing.  Guards are cancelled when `work` ends;
+    returns when all have ended.
     """
     main = asyncio.ensure_future(work)
     watchers = [asyncio.ensure_future(guard) for guard in guards]

@@ -26,7 +26,7 @@ class Validators(NamedTuple):
 
 
 def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
-    """Return the status that the conditions of a GET lead to; None to serve it (section 13.2.2)."""
+    """Return 304 or 412 by the conditions of a GET, or None to serve it (section 13.2.2)."""
     match, since = headers.get("if-match"), headers.get("if-unmodified-since")
     if match is not None:
         if not _names_strongly(match, validators.etag):
@@ -43,7 +43,7 @@ def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
 
 
 def names_weakly(header: str, etag: str) -> bool:
-    """Compare an ETag weakly with a list (section 13.1.2)."""
+    """True if the list `header` has `etag`, compared weakly, or `*` (section 13.1.2)."""
     offers = [offer.strip().removeprefix("W/") for offer in header.split(",")]
     return etag.removeprefix("W/") in offers or "*" in offers
 
@@ -55,7 +55,7 @@ def respond(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Return the response with an ETag of its content; 304 if the client has the same already."""
+    """Return a response with an ETag of `text`, or with status 304 if the request names that."""
     body = text.encode()
     etag = f'W/"{sha256(body).hexdigest()[:32]}"'
     all_headers = {"ETag": etag, "Cache-Control": "no-cache", **(headers or {})}
@@ -66,7 +66,7 @@ def respond(
 
 
 def _names_strongly(header: str, etag: str) -> bool:
-    """Compare an ETag strongly with a list."""
+    """True if the list `header` has `etag`, compared strongly, or `*`."""
     offers = [offer.strip() for offer in header.split(",")]
     return etag in offers or "*" in offers
 
@@ -77,7 +77,7 @@ def _is_unmodified(since: str, modified: int) -> bool:
 
 
 def _seconds(date: str) -> int | None:
-    """Return seconds since the epoch; None for text that is not a date."""
+    """Parse an HTTP date to seconds since the epoch; None if it is malformed."""
     try:
         return int(parsedate_to_datetime(date[:_DATE_LENGTH]).timestamp())
     except (ValueError, TypeError, OverflowError, IndexError):

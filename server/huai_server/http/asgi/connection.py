@@ -40,7 +40,7 @@ class Connection(HttpToolsProtocol):
     pause_seconds: ClassVar[float]
     connection_limit: ClassVar[ConnectionLimit]
     handshake: Member | None = None
-    """The member that counted for this connection during its TLS handshake."""
+    """The member of the limit that was counted for this connection during its TLS handshake."""
     _credit: float | None = None
     """Seconds that the reader may still pause; None before its first pause."""
     _paused_at = 0.0
@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
     _head_size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection, or drop it at a limit; start the timer of its first head."""
+        """Count the connection, or close it if a limit forbids it; start the timer of its head."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of an unfinished head."""
+        """Count the bytes of an unfinished head; close the connection if it is too long."""
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
 
     def certificate_names(self) -> frozenset[str]:
-        """Return the names of the client's certificate, if it has shown a valid one.
+        """Return the names of the client's valid certificate; none without one.
 
         `sha256:` with the hash of the certificate in hex, and `CN=` with the name of its subject.
         """
@@ -105,7 +105,7 @@ class Connection(HttpToolsProtocol):
         return frozenset((f"sha256:{sha256(certificate).hexdigest()}", *names))
 
     def on_message_complete(self) -> None:
-        """End a request: the server answers from now on."""
+        """Mark the connection as not waiting: its request is complete."""
         self.connection_limit.set_answered(self)
         super().on_message_complete()
 
@@ -123,7 +123,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start the timer that hangs up: the client reads more slowly than the server writes."""
+        """Start the timer that closes the connection if the client does not go on reading."""
         super().pause_writing()
         if self._credit is None:
             self._credit = self.pause_seconds
@@ -132,7 +132,7 @@ class Connection(HttpToolsProtocol):
         self._pause_timer = self.loop.call_later(self._credit, self.hang_up)
 
     def resume_writing(self) -> None:
-        """Stop the reader's timer: the client has read."""
+        """Stop that timer, and credit the client with the time for what it has read."""
         super().resume_writing()
         if self._pause_timer is not None and self._credit is not None:
             self._pause_timer.cancel()
@@ -146,7 +146,7 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _is_idle(self) -> bool:
-        """True between requests, where data has stopped uvicorn's own timer."""
+        """True between two requests, if data has stopped uvicorn's own timer."""
         cycle: RequestResponseCycle | None = self.cycle
         return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
 

@@ -25,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 def address_of(proxies: Iterable[str]) -> AddressOf:
-    """Return the `AddressOf` for these proxies, addresses or networks (`ValueError` if not)."""
+    """Return the `AddressOf` for `proxies`, addresses or networks; raises `ValueError`."""
     networks = [ip_network(proxy, strict=False) for proxy in proxies]
 
     @lru_cache(maxsize=_CACHED)
     def counted(host: str) -> str:
-        """Return an IPv4 address or IPv6 /64; nothing for a proxy."""
+        """Return an IPv4 address or the /64 of an IPv6 address; empty for a proxy."""
         try:
             address = ip_address(host[:_ADDRESS_LENGTH].partition("%")[0])
         except (AddressValueError, ValueError):
@@ -60,7 +60,7 @@ class Member(Protocol):
     """A connection that is counted."""
 
     def hang_up(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
 
 
 class ConnectionLimit:
@@ -74,7 +74,7 @@ class ConnectionLimit:
         self._waiting: dict[Member, None] = {}
         self._counts: Counter[str] = Counter()
         self.refused: Counter[str] = Counter(address=0, all=0)
-        """Refused connections, by the limit that closed them."""
+        """The number of connections that were closed, new and old ones, by the limit."""
         self._logged: set[str] = set()
         """Addresses whose limit was logged, until they have none; "" for the common limit."""
 
@@ -106,7 +106,10 @@ class ConnectionLimit:
         return True
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest; False, and logged, if none waits."""
+        """Close the connection that has waited longest for a request; count it.
+
+        Returns False, and logs it, if all requests are complete.
+        """
         self.refused["all"] += 1
         oldest = next(iter(self._waiting), None)
         if oldest is None:
@@ -119,7 +122,7 @@ class ConnectionLimit:
         return True
 
     def leave(self, member: Member) -> None:
-        """Forget a connection, if it is counted."""
+        """Stop counting a connection, if it is counted."""
         address = self._members.pop(member, None)
         if address is None:
             return
@@ -131,10 +134,10 @@ class ConnectionLimit:
             self._logged.discard(address)
 
     def set_waiting(self, member: Member) -> None:
-        """Mark `member` as waiting for its client."""
+        """Mark `member` as waiting for its client's next request."""
         if member in self._members:
             self._waiting[member] = None
 
     def set_answered(self, member: Member) -> None:
-        """Mark `member` as being answered."""
+        """Mark `member` as one whose request is complete, which is not closed for another."""
         self._waiting.pop(member, None)

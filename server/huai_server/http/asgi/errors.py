@@ -32,7 +32,7 @@ class HttpError(HuaiError):
 
 
 def check_method(method: str, *allowed: str) -> None:
-    """Raise an `HttpError` that names the methods of an address (RFC 9110, 15.5.6)."""
+    """Raise status 405 unless `method` is one of `allowed` (RFC 9110, 15.5.6)."""
     if method not in allowed:
         message = f"this address is for {allowed[0]}"
         raise HttpError(405, message, headers={"Allow": ", ".join(allowed)})

@@ -26,7 +26,7 @@ class _Handshake:
         self.task: asyncio.Task[None] | None = None
 
     def hang_up(self) -> None:
-        """Give way to other clients."""
+        """Cancel the handshake, and close the connection."""
         if self.task is not None:
             self.task.cancel()
 
@@ -44,7 +44,7 @@ class TlsListener:
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Accept clients until cancelled; those in a handshake are dropped then."""
+        """Accept clients until cancelled; then close those in a handshake."""
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -60,7 +60,7 @@ class TlsListener:
                 task.cancel()
 
     def _begin_handshake(self, client: socket.socket, host: str) -> None:
-        """Count the client, or drop it at a limit; begin its handshake."""
+        """Count the client, or close it if a limit forbids it; start its handshake in a task."""
         connection, handshake = self._make(), _Handshake()
         if not connection.connection_limit.admit(handshake, host):
             client.close()

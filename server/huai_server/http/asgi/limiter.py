@@ -22,7 +22,7 @@ _KEPT = 10_000
 
 
 class _Waiter(NamedTuple):
-    """A request in the queue; `turn` is resolved when a slot is free."""
+    """A request in the queue; `turn` is done when it has got a slot."""
 
     address: str
     turn: "asyncio.Future[None]"
@@ -58,9 +58,10 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, address: str = "") -> AsyncIterator[None]:
-        """Wait for a slot and hold it; status 503 if the queue is full or the wait takes too long.
+        """Wait for a slot, and hold it during the block.
 
-        An empty `address` is unknown, and not limited.
+        Raises status 503 if the queue is full or the wait takes too long.  An empty `address` is
+        unknown, and counts only for the common limit.
         """
         if self._may_run(address):
             self._occupy(address)
@@ -97,7 +98,7 @@ class Limiter:
                 waiter.turn.set_result(None)
 
     async def _wait(self, address: str) -> None:
-        """Wait for a slot; an `HttpError` if the queue is full or the timeout is over."""
+        """Wait for a slot; raises status 503 if the queue is full or the timeout is over."""
         same = sum(waiter.address == address for waiter in self._waiters) if address else 0
         if len(self._waiters) >= self._queue or same >= self._queue_per_address:
             raise _busy_error()
@@ -152,7 +153,7 @@ class Allowance:
             )
 
     def spend(self, address: str, seconds: float) -> None:
-        """Charge an address for a request, at most `most` seconds; an unknown one costs nothing."""
+        """Charge an address for a request, at most `most` seconds; an empty one is not charged."""
         if address:
             now = self._clock()
             full = max(now, self._full_at.get(address, 0.0))

@@ -52,7 +52,10 @@ class Responder:
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
 
     async def file(self, handle: int) -> None:
-        """Send an open file and its length, at the reader's pace; an error if it shrinks."""
+        """Send an open file and its length, at the reader's pace.
+
+        Raises `ClientGoneError` if the file shrinks meanwhile.
+        """
         size = os.fstat(handle).st_size
         await self.begin(size)
         for at in range(0, size, _PIECE):
@@ -67,7 +70,7 @@ class Responder:
         await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
 
     async def piece(self, data: bytes) -> None:
-        """Send a part at the pace of the reader; without `begin` the length is unknown."""
+        """Send a part, at the reader's pace; before it the head, without a length, if not sent."""
         if not self.started:
             await self._start([])
         await self._body(data, more=True)
@@ -77,7 +80,7 @@ class Responder:
         await self._body(data, more=False)
 
     async def _body(self, data: bytes, *, more: bool) -> None:
-        """Send data, after the prefix if it is the first."""
+        """Send a part of the body; the prefix comes before the first one."""
         if self._prefix:
             data, self._prefix = self._prefix + data, b""
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
@@ -90,13 +93,13 @@ class Responder:
 
 
 def as_json(error: HttpError) -> JSONResponse:
-    """Return the error for a program."""
+    """Return the response for an error as JSON: `error` and `hint`."""
     body = {"error": error.message, "hint": error.hint}
     return JSONResponse(body, error.status, headers=error.headers)
 
 
 async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:
-    """Send the error as text, and close; the rest of the request is read for a moment.
+    """Send an error as text, read the rest of the request for at most 2 s, and close.
 
     Otherwise the kernel would reset the connection, and the client's kernel drop the response.
     """

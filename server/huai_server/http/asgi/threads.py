@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 async def in_thread(work: Callable[[], _T], pool: Executor | None = None) -> _T:
-    """Return the result of `work`; a cancelled call waits for its thread to end."""
+    """Call `work` in a thread, and return its result; if cancelled, wait for its end before."""
     task = asyncio.ensure_future(asyncio.get_running_loop().run_in_executor(pool, work))
     try:
         return await asyncio.shield(task)

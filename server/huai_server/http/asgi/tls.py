@@ -56,7 +56,10 @@ def _stamps(files: Tls) -> list[FileStamp]:
 
 
 def _load_context(files: Tls) -> ssl.SSLContext:
-    """Load certificate, key and client CA; `TlsError` if one is unusable or the key is open."""
+    """Load certificate, key and client CA.
+
+    Raises `TlsError` if one cannot be used, or every user can read or change the key.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -65,7 +68,7 @@ def _load_context(files: Tls) -> ssl.SSLContext:
         if os.stat(files.key).st_mode & _OTHERS:
             raise TlsError(
                 f"{files.key}: every user can read or change this key",
-                hint=f"chmod o= {files.key}, and make a new key if others could read it",
+                hint=f"chmod o= {files.key}, and replace the key if another user may have read it",
             )
         # OpenSSL would ask for the passphrase of a key at the terminal.
         place = files.certificate

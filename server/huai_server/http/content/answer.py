@@ -20,9 +20,9 @@ _TYPE = "application/octet-stream"
 
 
 def answer(file: OpenFile, request_headers: Mapping[str, str]) -> Response:
-    """Return the response with an open file to a GET or HEAD.
+    """Return the response to a GET or HEAD with an open file, or with status 304.
 
-    Raises `HttpError` if the conditions cannot be met.
+    Raises status 412 if a condition of the request is not met.
     """
     # A server must not send a time in the future (RFC 9110, section 8.8.2.1).
     modified = max(0, min(file.mtime // 1_000_000_000, int(time.time())))
@@ -59,7 +59,7 @@ class _FileAnswer(FileResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
-            """Send a message; status 416 is raised, a changed file ends the response."""
+            """Send a message; raise status 416, and `FileChangedError` for a changed file."""
             if message.get("status", 200) >= 400:
                 size = {"Content-Range": f"bytes */{self._file.size}"}
                 raise HttpError(416, "the file has none of these ranges", headers=size)

@@ -107,7 +107,7 @@ class ContentApp:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or raise `HttpError`; a file that changes cuts the response."""
+        """Serve a request, or raise `HttpError`; if a file changes, log it and cut the response."""
         try:
             if scope["method"] == "POST" and scope["raw_path"].endswith(b"/"):
                 await self._answer_bundle(scope, receive, send)
@@ -172,7 +172,10 @@ class ContentApp:
                 raise files.unreadable(error) from None
 
     def _files_of(self, name: str) -> CommittedFiles:
-        """Return the files of a module, cached until its settings change; `HttpError` 404."""
+        """Return the files of a module, cached until its settings change.
+
+        Raises status 404 if the module serves no content.
+        """
         content = self._registry.served().contents.get(name)
         if content is None:
             self._files_by_module.pop(name, None)
@@ -197,7 +200,7 @@ class ContentApp:
 
 
 def _module_and_path(raw: bytes) -> tuple[str, bytes]:
-    """Return module and path of a request; an escaped slash separates nothing; or raise 404."""
+    """Parse a raw address to module and path; raises 404, also for an escaped slash."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")]
     if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):
         raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")

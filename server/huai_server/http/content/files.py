@@ -59,7 +59,10 @@ class CommittedFiles:
         self._newest = Newest(content.repository)
 
     def open(self, raw: bytes) -> OpenFile:
-        """Open the file at the path `raw`; an `HttpError` says why it cannot."""
+        """Open the file of the newest commit at the path `raw`; the caller closes its handle.
+
+        Raises `HttpError` if the commit has no such file, or the tree has it changed or unreadable.
+        """
         try:
             path = rel_path(raw)
         except FormatError:
@@ -77,7 +80,7 @@ class CommittedFiles:
             raise
 
     def _look_up(self, path: RelPath) -> File | None:
-        """Return the file of the newest commit, or None; an `HttpError` if it is unreadable."""
+        """Return the newest commit's file at `path`, or None; `HttpError` for damaged metadata."""
         try:
             committed = self._newest.find(path)
         except HuaiError as error:
@@ -85,7 +88,7 @@ class CommittedFiles:
         return committed and committed.file
 
     def snapshot(self) -> Snapshot:
-        """Return the newest commit, for files of any size; raises `HttpError`."""
+        """Return the newest commit; raises 404 without one, or if only large files are served."""
         if self._content.large_only:
             raise HttpError(404, "the module serves large files only")
         try:
@@ -102,7 +105,7 @@ class CommittedFiles:
         return self._content.tree
 
     def unreadable(self, error: HuaiError) -> HttpError:
-        """Log an error, whose message has paths of this machine; return the one for clients."""
+        """Log an error, whose message has paths of this machine; return an error for clients."""
         _log.warning("%s: %s", self._name, error.message)
         return _unreadable_error("the module's metadata cannot be read")
 
@@ -121,7 +124,7 @@ class CommittedFiles:
         return False
 
     def _open(self, path: RelPath) -> int:
-        """Open a regular file of the tree; an `HttpError` if it changed or is unreadable."""
+        """Open a regular file of the tree; raises `HttpError` if it vanished or is unreadable."""
         try:
             handle = open_regular(self._content.tree, path)
         except PermissionError:
@@ -134,7 +137,7 @@ class CommittedFiles:
         return handle
 
     def _as_committed(self, entry: File, handle: int) -> OpenFile:
-        """Return the open file; `HttpError` if it differs from `entry` and is not volatile."""
+        """Return the open file; raises 410 if it differs from `entry` and is not volatile."""
         status = os.fstat(handle)
         size, mtime = status.st_size, status.st_mtime_ns
         is_entry = (size, mtime) == (entry.size, entry.mtime)

@@ -57,7 +57,7 @@ class EventsApp:
         self._slots = Limiter(settings.max_subscribers, 0, 0, per_address=per_address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a subscriber."""
+        """Serve a subscriber until it goes or the server stops; raises `HttpError`."""
         try:
             check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
@@ -93,7 +93,7 @@ class EventsApp:
     async def _send_events(
         self, send: Send, credentials: Credentials, modules: frozenset[str] | None, number: int
     ) -> None:
-        """Send missed and new events until the server stops."""
+        """Send the events after `number` and new ones, and heartbeats, until the server stops."""
         await _send_piece(send, b"retry: %d\n\n" % _RETRY_MILLISECONDS)
         clock = asyncio.get_running_loop().time
         due = clock() + _pause()
@@ -120,7 +120,10 @@ class EventsApp:
 
 
 def _parse_modules(query: bytes) -> frozenset[str] | None:
-    """Return the requested modules; None for all, future ones too; `HttpError` if too long."""
+    """Parse a query to the requested modules; None for all, also those added later.
+
+    Raises status 414 if it is too long.
+    """
     if len(query) > _QUERY_BYTES:
         raise HttpError(
             414,
@@ -138,7 +141,7 @@ def _pause() -> float:
 def _pieces(
     events: Iterable[Event], modules: frozenset[str] | None, visible: Container[str]
 ) -> Iterable[bytes]:
-    """Yield the texts of requested events that the client may see, joined to pieces."""
+    """Yield the texts of those events that are requested and visible, joined to pieces."""
     buffer = bytearray()
     for event in events:
         if event.module in visible and (modules is None or event.module in modules):

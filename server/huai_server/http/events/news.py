@@ -81,7 +81,7 @@ class News:
         self._subscribers -= 1
 
     def after(self, number: int) -> list[Event]:
-        """Return the events after that of `number`, oldest first."""
+        """Return the events with greater numbers than `number`, oldest first."""
         newer: list[Event] = []
         for event in reversed(self._events.values()):
             if event.number <= number:
@@ -91,7 +91,7 @@ class News:
         return newer
 
     async def wait(self, seconds: float) -> None:
-        """Return when there may be something new, and after so many seconds anyway."""
+        """Wait for new events or the stop of the server, at most `seconds`."""
         if self.stopped:
             return
         loop = asyncio.get_running_loop()

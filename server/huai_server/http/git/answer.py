@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> None:
     """Run git for one request, and send its output to `out`; the process has ended afterwards.
 
-    `HttpError` before the first byte, `ClientGoneError` later.
+    If git fails, raises `HttpError` before the first byte is sent, and `ClientGoneError` later.
     """
     async with git.start(call) as child:
         try:
@@ -81,7 +81,7 @@ class _Response:
         return bytes(gathered), False
 
     async def _next_piece(self) -> bytes:
-        """Return git's next output; after `patience` without, raise 504."""
+        """Return git's next output, empty at its end; raise 504 after `patience` without any."""
         try:
             async with asyncio.timeout(self._patience):
                 return await self._child.read()

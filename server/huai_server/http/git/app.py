@@ -99,7 +99,7 @@ class GitApp:
         await race(self._send_refs(call, None, scope, out), body.wait_for_disconnect())
 
     def _handler(self, operation: str) -> _Handler | None:
-        """Return what serves an operation; None for an unknown one."""
+        """Return the method that serves an operation; None for an unknown operation."""
         if is_static(operation):
             return partial(self._send_static_file, operation)
         return self._handlers.get(operation)
@@ -140,12 +140,15 @@ class GitApp:
         await race(run(call, body, scope, out), body.wait_for_disconnect())
 
     async def _send_refs(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
-        """Send refs, which costs little."""
+        """Send refs by git, in a slot for listings."""
         async with self._listings.slot(self._access.client(scope)):
             await answer(self._git, call, body, out)
 
     async def _send_pack(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
-        """Send a pack, if the address has seconds left."""
+        """Send a pack by git, in a slot for transfers; charge the address for git's time.
+
+        Raises status 503 if the address has no time left.
+        """
         address = self._access.client(scope)
         self._allowance.check(address)
         async with self.transfers.slot(address):
@@ -156,7 +159,7 @@ class GitApp:
                 self._allowance.spend(address, time.monotonic() - begun)
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
-        """Return the request's body; refuses a wrong type, and more bytes than allowed."""
+        """Return the request's body; raises 415 for a wrong type, 413 for too many bytes."""
         if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
             raise HttpError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
         length = headers.get(b"content-length", b"0")
@@ -168,7 +171,7 @@ class GitApp:
 
 
 def protocol_version(headers: RawHeaders) -> int:
-    """Return the highest version in the Git-Protocol header that git knows; 0 without one."""
+    """Parse the Git-Protocol header to the highest version (0 to 2) that it has; 0 without one."""
     for name, value in headers:
         if name == b"git-protocol" and len(value) <= _PROTOCOL_BYTES:
             return max(map(int, _VERSION.findall(value)), default=0)
@@ -176,7 +179,7 @@ def protocol_version(headers: RawHeaders) -> int:
 
 
 def _check_service(query: bytes) -> None:
-    """Refuse a query for a service other than git-upload-pack, however it is encoded."""
+    """Raise status 403 unless the query, in any encoding, names git-upload-pack."""
     try:
         services = parse_qs(query.decode("latin-1"), max_num_fields=8).get("service", [])
     except ValueError:

@@ -61,7 +61,7 @@ class UploadPack:
         self._talk = asyncio.ensure_future(self._listen())
 
     async def feed(self, body: Body | None) -> None:
-        """Write the request and close the input; the process may stop reading early."""
+        """Write the request, if there is one, and close the input; git may stop reading before."""
         with suppress(BrokenPipeError, ConnectionResetError):
             if body is not None:
                 await self._write(body.head)
@@ -83,7 +83,7 @@ class UploadPack:
         return await self._out.read(_CHUNK)
 
     async def finish(self) -> tuple[int, str]:
-        """Return the exit code (negative: signal) and standard error, after the response."""
+        """Wait for the end; return the exit code (negative: signal) and the beginning of stderr."""
         code = await self._process.wait()
         return code, (await self._talk).decode("utf-8", "backslashreplace").strip()
 
@@ -119,7 +119,10 @@ class Git:
 
     @asynccontextmanager
     async def start(self, call: Call) -> AsyncIterator[UploadPack]:
-        """Run a process, which has ended when the block ends; status 503 without git."""
+        """Yield a process, which is killed at the end of the block if it still runs.
+
+        Raises status 503 without git.
+        """
         try:
             command = self.command(call)
         except GitMissingError as error:

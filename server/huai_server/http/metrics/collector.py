@@ -186,7 +186,7 @@ def router(
     sources: Sources,
     access: Access,
 ) -> APIRouter:
-    """Return the route."""
+    """Return the route `/metrics`."""
     routes = APIRouter(tags=["health"])
 
     @routes.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
@@ -213,7 +213,7 @@ _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 async def _read_numbers(
     heads: Heads, facts: ModuleFacts, known_mirrors: KnownMirrors, name: str, repository: Path
 ) -> ModuleNumbers:
-    """Return a module's numbers; marked as not readable if it is damaged."""
+    """Return a module's numbers; `readable` is false if its repository is damaged."""
     damaged, clients = heads.damaged(name), facts.fallback_clients(name)
     try:
         head = await heads.read(name)

@@ -55,7 +55,7 @@ class CountedSend:
         traffic.running[kind] += 1
 
     def end(self) -> None:
-        """End the request, however it went."""
+        """Count the request as running no longer, however it ended."""
         self._traffic.running[self._kind] -= 1
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:

@@ -182,5 +182,5 @@ def tunasync(modules: Sequence[HeldModule]) -> list[dict[str, object]]:
 
 
 def as_text(value: object) -> str:
-    """Return JSON with a final newline."""
+    """Return `value` as indented JSON with a final newline."""
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

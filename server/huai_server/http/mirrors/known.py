@@ -19,7 +19,7 @@ _STEP_SECONDS = 60
 
 
 def _read_commits(repository: Repository, former: Commits | None) -> tuple[str | None, Commits]:
-    """Read the newest commits down to a former one; those below it are taken from `former`."""
+    """Read the newest commits, and their identity; those that `former` has are taken from there."""
     newest, former = repository.head(), former or NO_COMMITS
     if newest is None:
         return None, NO_COMMITS
@@ -48,7 +48,10 @@ class KnownMirrors:
         return bool(mirrors.allowed) and (mirrors.folder / module).is_dir()
 
     async def states(self, module: str, repository: Path) -> tuple[MirrorState, ...]:
-        """Return the states of a module's mirrors, the freshest first; `HuaiError` for damage."""
+        """Return the states of a module's mirrors, the freshest first.
+
+        Raises `HuaiError` if the repository is damaged.
+        """
         mirrors = self._registry.served().mirrors
         if not mirrors.allowed:
             return ()

@@ -105,7 +105,7 @@ class _Received(NamedTuple):
 
 
 def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
-    """Check an attestation against the kept commits, and record it; raises `RefusedError`."""
+    """Check an attestation, and write its record, durably; raises `RefusedError` to reject it."""
     now = int(time.time())
     allowed = mirrors.allowed[received.downstream]
     tolerance = seconds(mirrors.settings.clock_tolerance)
@@ -116,7 +116,7 @@ def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body; an `HttpError` if it is too long, late or incomplete."""
+    """Read the body; raises `HttpError` if it is too long, late or incomplete."""
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):

@@ -59,7 +59,7 @@ class _Reports:
     async def of_each(
         self, request: Request, read: Callable[[str, Path], Awaitable[_T]]
     ) -> list[_T]:
-        """Return the results of `read` for each module; a damaged one must not hide others."""
+        """Return the results of `read` for each visible module; an error of one is logged."""
         results = []
         for name, repository in sorted(self._access.modules(request.scope).items()):
             try:
@@ -70,7 +70,7 @@ class _Reports:
         return results
 
     async def states(self, request: Request, name: str) -> tuple[MirrorState, ...]:
-        """Return the states of the mirrors of a module that the client may see."""
+        """Return the states of a module's mirrors; raises `HttpError` unless it is visible."""
         return await self._known_mirrors.states(name, self._access.repository(request.scope, name))
 
     async def held_modules(self, request: Request, mirror: str) -> list[HeldModule]:

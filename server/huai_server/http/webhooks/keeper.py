@@ -133,11 +133,11 @@ class WebHooks:
             self._news.unsubscribe()
 
     def _newest(self, module: str, number: int) -> Event | None:
-        """Return the first event of a module after `number`, or None."""
+        """Return the newest event of a module, if its number is above `number`, or None."""
         return next((each for each in self._news.after(number) if each.module == module), None)
 
     async def _notify(self, hook: WebHook, event: Event) -> None:
-        """Notify a hook of a commit, or log the failure."""
+        """Notify a hook of a commit, with retries for some minutes; log the failure of all."""
         identity = secrets.token_hex(16)
         data = {"event": "commit", **event.data}
         attempt = partial(deliver, hook, data, identity, lambda: self._news.stopped)
