@@ -44,7 +44,7 @@ class DelayedSignals:
                 signal.raise_signal(number)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        """Keep a signal for later while they are delayed, or else handle it."""
+        """Keep a signal for `deliver` while signals are delayed, or else call its handler."""
         if self._is_delaying:
             self._arrived.append(number)
         else:  # while handlers are replaced

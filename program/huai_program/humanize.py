@@ -52,7 +52,7 @@ def short_span(seconds: int) -> str:
 
 
 def _parts(seconds: int, units: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return count and name of the two largest units that are not 0; `0` of the last for 0.
+    """Return count and name of at most two units, the largest that are not 0; for 0, the last.
 
     `units` are their seconds by name, the largest first, and the last has 1.
     """

@@ -102,6 +102,7 @@ def _console() -> Console:
 
 
 def _content(table: Callable[[], Table], console: Console) -> Group:
+    """Return the columns of the table, or the text of the `HuaiError` that `table` raises."""
     try:
         return table().columns(console, console.height - 2)
     except HuaiError as error:

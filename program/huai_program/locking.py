@@ -78,7 +78,7 @@ def try_lock(handle: int) -> bool:
 
 
 def holder(path: Path) -> int | None:
-    """Return the id of the running process in the first line of `path`, or None."""
+    """Return the process id in the first line of `path`, None unless that process exists."""
     try:
         text = path.read_bytes().partition(b"\n")[0].strip()
     except OSError:

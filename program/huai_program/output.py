@@ -39,7 +39,7 @@ class _Stream(io.RawIOBase):
         return os.isatty(self._number)
 
     def write(self, data: Any, /) -> int:
-        """Write a part of `data`, or drop all of it."""
+        """Write a part of `data`, or after an error drop all; return the number of these bytes."""
         size = memoryview(data).nbytes
         while self.error is None:
             try:

@@ -38,7 +38,7 @@ class Refs:
         self._packed = path / "packed-refs"
 
     def all(self) -> dict[str, str]:
-        """Return the commits (hex ids) of all refs, by name; `DamagedRefError`."""
+        """Return the commits (hex ids) of all refs, by name; raises `DamagedRefError`."""
         commits = self._read_packed()
         for path in (self._path / "refs").rglob("*"):
             if path.suffix != _LOCK and path.is_file():
@@ -47,7 +47,7 @@ class Refs:
         return dict(sorted(commits.items()))
 
     def get(self, name: str) -> str | None:
-        """Return the commit (hex id) of one ref, if it exists; `DamagedRefError`."""
+        """Return the commit (hex id) of a ref, None without the ref; raises `DamagedRefError`."""
         try:
             content = (self._path / name).read_bytes()
         except FileNotFoundError:
@@ -97,7 +97,10 @@ class Refs:
 
 
 def _replace(path: Path, content: Callable[[], str]) -> None:
-    """Replace a file durably by `content`, which is called under git's lock; `LockedError`."""
+    """Replace a file durably by the result of `content`, which is called under git's lock.
+
+    Raises `LockedError` if git holds the lock for 30 s.
+    """
     own, lock = path.with_name(path.name + _OWN_LOCK), path.with_name(path.name + _LOCK)
     _unlock(path)
     with open(own, "x", encoding="ascii") as file:

@@ -14,7 +14,7 @@ _SIGNALLED = 128
 
 
 def leave_quietly() -> None:
-    """Let SIGINT and SIGTERM end the process at once, without cleanup, until other handlers."""
+    """End the process at once, without cleanup, on SIGINT or SIGTERM, until `heed` is used."""
     for number in (signal.SIGINT, signal.SIGTERM):
         heed(number, lambda number, _: os._exit(_SIGNALLED + number))
 

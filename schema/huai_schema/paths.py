@@ -122,6 +122,6 @@ def ancestors(path: bytes) -> list[RelPath]:
 
 
 def after_moves(path: RelPath, moves: Mapping[RelPath, RelPath]) -> RelPath:
-    """Return the path after `moves` (new path by old path) of the nearest directory above it."""
+    """Return the new place of `path` after `moves` of directories above it, new path by old."""
     old = next((above for above in ancestors(path) if above in moves), None)
     return path if old is None else RelPath(moves[old] + path[len(old) :])

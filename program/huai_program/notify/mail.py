@@ -47,7 +47,7 @@ def _domain(notification: Notification) -> str:
 
 
 def _send(mail: Mail, seconds: int, message: EmailMessage, domain: str) -> None:
-    """Send with `domain` in EHLO: smtplib would ask a name server."""
+    """Connect to the server, and send; `domain` is for EHLO: smtplib would ask a name server."""
     port = mail.port or _PORTS[mail.tls]
     context = ssl.create_default_context() if mail.tls != "off" else None
     if mail.tls == "tls":

@@ -109,7 +109,7 @@ class Notifier:
     def _run(
         self, before: Streak | None, work: Callable[[], Code], reason: Callable[[], str]
     ) -> Code:
-        """Do `work`, and count how it ends; an interruption or a held lock does not count."""
+        """Do `work`, count how it ends, and notify if due; not after a signal or `LockedError`."""
         try:
             code = work()
         except Exception as error:
@@ -136,7 +136,7 @@ class Notifier:
         save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
 
     def _count_success(self, before: Streak) -> None:
-        """End the failures; send a message if they were reported."""
+        """End the streak of failures; if it was reported, send a message of the recovery."""
         if before.reported and not self._send(before, None):
             save(self._path, before._replace(running=False))  # the next run sends it
         else:
@@ -158,6 +158,7 @@ class Notifier:
 
 
 def _failure_of(error: Exception) -> Failure:
+    """Return the failure for an error; an unexpected one has exit code 1."""
     if isinstance(error, HuaiError):
         return Failure(int(error.exit_code), error.message, error.hint)
     return Failure(_CRASHED, f"{type(error).__name__}: {error}")

@@ -176,7 +176,7 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":
-    """Compute the digests that commits left out, then update all that depends on the commit."""
+    """Compute and commit digests that commits left out; update all that depends on the commit."""
     from huai_server.commit.later import digest_tree
 
     config = load(root)

@@ -107,6 +107,7 @@ def show_examined(console: Console, examined: Examined, *, signed: bool) -> None
 
 
 def _pending_values(pending: PendingCommit) -> dict[str, object]:
+    """Return a pending commit, for JSON."""
     return {
         "module": pending.info.module,
         "identity": pending.promise.identity,

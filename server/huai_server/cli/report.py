@@ -176,7 +176,7 @@ def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
 
 
 def _list_values(result: "CommitResult") -> dict[str, object] | None:
-    """Return what a commit by lists took from them; None for a scan."""
+    """Return the numbers of listed, refused and unknown paths, for JSON; None without lists."""
     listed = result.listed
     if listed is None:
         return None

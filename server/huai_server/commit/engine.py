@@ -136,6 +136,7 @@ class _Run:
         self._engine.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, path: bytes) -> None:
+        """Start the scan of a shard, on another engine if the present one is broken."""
         text = msgspec.json.encode(self._pending[path]).decode()
         self._signs.pop(path, None)
         self._place(path).unlink(missing_ok=True)  # it may wait longer than the deadline

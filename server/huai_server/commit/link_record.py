@@ -72,6 +72,7 @@ def _open_no_follow(path: str, flags: int) -> int:
 
 
 def _close(file: BinaryIO) -> None:
+    """Make a file durable, and close it."""
     with file:
         _flush(file)
 

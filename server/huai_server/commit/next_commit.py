@@ -134,7 +134,7 @@ class NextCommit:
         return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign, keys.needed)
 
     def _descriptor(self) -> Descriptor:
-        """Return the descriptor by server.toml."""
+        """Return the descriptor of the module, as server.toml has it."""
         module = self.module
         return Descriptor(
             self.name,

@@ -228,7 +228,7 @@ class _Run:
         return done
 
     def _forget_until(self, last: bytes) -> None:
-        """Set former damage of the files just read aside: it was found again, or is repaired."""
+        """Move damage of files up to `last` to `_former`: it was found again, or is repaired."""
         after = self._round.after
         begin = b"" if after is None else tree_order(after, directory=False)
         end = tree_order(last, directory=False)
@@ -258,6 +258,7 @@ class _Run:
         self._damage[damage.path] = replace(damage, since=former.since) if former else damage
 
     def _report_too_large(self, path: bytes) -> None:
+        """Record that limits are too low for a file, if they allowed no other one."""
         if not self._files:
             self._problems.append(Problem(RelPath(path), TOO_LARGE, UNREAD))
 

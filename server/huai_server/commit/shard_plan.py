@@ -38,6 +38,7 @@ def plan_shards(past: Snapshot | None, module: Module) -> dict[bytes, int]:
     stack: list[_Open] = []
 
     def close() -> None:
+        """Take off the last directory: as a shard, as those below it, or as too small."""
         closed = stack.pop()
         above = stack[-1]
         above.entries += closed.entries

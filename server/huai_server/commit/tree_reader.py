@@ -177,7 +177,7 @@ class TreeReader:
         accept_mounts: bool = False,
         part: Part = WHOLE,
     ) -> ReadTree:
-        """Scan everything; `keep_pairs` gets the groups of hardlinks, some at a time.
+        """Scan the tree, and write its objects; `keep_pairs` is called with groups of hardlinks.
 
         `accept_mounts`: commit the present entries where a file system came or went.  Of shards in
         `part`, totals, problems, remarks and mount points are missing in the result.
@@ -198,7 +198,7 @@ class TreeReader:
         accept_mounts: bool,
         part: Part,
     ) -> ReadPart:
-        """Scan a part of the tree, and return the values of the engine."""
+        """Scan a part of the tree, and write its objects; return the values of the engine."""
         before = read_mounts(self._places.mounts)
         return self._open_engine().read_whole(
             past.arguments if past else None,
@@ -271,7 +271,7 @@ class TreeReader:
             raise root_error(self._root, error) from None
 
     def _digest_options(self) -> DigestOptions:
-        """Return how digests are made; without a pace, also which may come later."""
+        """Return the engine's options for digests; without a pace, with the limits of a commit."""
         options = DigestOptions(
             os.fsencode(self.tables[0]),
             [os.fsencode(folder) for folder in self.tables[1:]],

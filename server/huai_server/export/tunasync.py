@@ -49,6 +49,7 @@ def job(
 
 
 def _format_time(seconds: int) -> str:
+    """Format seconds since the epoch as Go's time in UTC."""
     when = datetime.fromtimestamp(seconds, UTC)
     return f"{when.year:04}-{when:%m-%d %H:%M:%S} +0000"
 

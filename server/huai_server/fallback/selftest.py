@@ -119,6 +119,7 @@ class _SelfTest:
         return code, output
 
     def _error(self, reason: str, output: list[str]) -> SelfTestError:
+        """Return the error for `reason`, with the last lines of rsync's output."""
         words = "; ".join(line for line in output[-3:] if line)
         return SelfTestError(
             f"{self._program}: the redirection to content does not work: {reason}"

@@ -89,6 +89,7 @@ def listen(settings: Listen) -> socket.socket:
 
 
 def _listen(settings: Listen) -> socket.socket:
+    """Create the listening socket; raises `OSError` or `UnicodeError`."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
@@ -114,6 +115,7 @@ def _allow_files(count: int) -> None:
 
 
 def _uvicorn_config(settings: Listen, app: Application) -> uvicorn.Config:
+    """Return uvicorn's configuration, without its own handling of logs."""
     return uvicorn.Config(
         app,
         http=connection_class(
@@ -214,6 +216,7 @@ class _Server(uvicorn.Server):
         await asyncio.sleep(0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Let health checks fail from now on, and uvicorn stop."""
         self._app.stopping = True
         super().handle_exit(sig, frame)
 

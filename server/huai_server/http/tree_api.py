@@ -197,6 +197,7 @@ def _entry_values(entry: Entry) -> dict[str, object]:
 
 
 def _commit_values(head: Head) -> dict[str, Any]:
+    """Return a commit, for JSON."""
     return {
         "serial": head.info.serial,
         "commit": head.commit,
@@ -208,6 +209,7 @@ def _commit_values(head: Head) -> dict[str, Any]:
 
 
 def _difference_values(difference: Difference) -> dict[str, Any]:
+    """Return a difference, for JSON."""
     if isinstance(difference, Moved):
         path, old, new = difference.new, None, None
         source, attributes = path_as_text(difference.old), frozenset[str]()

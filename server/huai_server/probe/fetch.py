@@ -148,6 +148,7 @@ def _check_file(place: bytes, file: File) -> Finding:
 
 
 def _judge(file: File, digest: bytes, size: int) -> Finding:
+    """Return the finding for a file of which `size` bytes with `digest` were fetched."""
     if digest == file.digest:
         return Finding("good", file.path)
     reason = f"{size} bytes instead of {file.size}" if size != file.size else "other content"

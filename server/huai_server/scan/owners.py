@@ -34,6 +34,7 @@ class OwnerNames:
 
 
 def _owner_name(number: int, look_up: Callable[..., int]) -> bytes:
+    """Return the name of an id, or `#ID` if the format cannot hold its name."""
     name = _looked_up_name(number, look_up)
     return name if 0 < len(name) <= OWNER_BYTES and not name.startswith(b"#") else b"#%d" % number
 

@@ -37,6 +37,7 @@ def storage_error(place: Path, error: OSError) -> StorageError:
 
 
 def _hint(place: Path, error_number: int | None) -> str:
+    """Return what to do after an error at `place`, by its errno."""
     if error_number in _FULL:
         return f"make room on the file system of {place}; the last commit is intact"
     if error_number in _DENIED:

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """Return a stamp that changes when the file at `path` is replaced."""
+    """Return a stamp that changes when the file at `path` is replaced; empty without the file."""
     try:
         status = path.stat()
     except OSError:

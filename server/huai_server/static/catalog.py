@@ -149,5 +149,6 @@ def _firsts(commits: Iterable[int]) -> set[int]:
 
 
 def _commits_of(commits: Mapping[int, str], steps: Iterable[Step]) -> dict[int, str]:
+    """Return those of `commits` from or to which one of `steps` leads."""
     serials = {serial for step in steps for serial in (step.old, step.new)}
     return {serial: commit for serial, commit in commits.items() if serial in serials}

@@ -120,7 +120,7 @@ class _Publication:
         return Published(newest, self._files, self._bytes, removed)
 
     def _read_published(self, text: bytes | None) -> Static | None:
-        """Parse the published head, and join its list of the rest; None if one is not readable."""
+        """Parse the published head, and join its list of the rest; None unless both are valid."""
         head = _decoded(text, _NAME)
         rest_list = list_of_rest(head) if head else None
         if head is None or rest_list is None:

@@ -144,7 +144,7 @@ class _Check:
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:
-        """Record faults of a signed commit: trusted keys must sign it, and for this listing."""
+        """Record faults of a commit's signature, if any: in its keys, their number, its listing."""
         root = bytes.fromhex(head.tree)
         data = self._repository.read(bytes.fromhex(head.commit), "commit")
         signed = split_commit(data)

@@ -49,7 +49,7 @@ class Repack:
         return self._work / "unreachable"
 
     def note_unreachable(self) -> None:
-        """Record for the next run, in case this one is killed, that objects become unreachable."""
+        """Create the file `unreachable`, durably: while it exists, runs drop lost objects."""
         self._work.mkdir(exist_ok=True)
         self.unreachable.touch()
         sync_folder(self._work)

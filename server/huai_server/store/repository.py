@@ -330,6 +330,7 @@ class Repository:
         return self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree)
 
     def _has(self, commit: str) -> bool:
+        """True if the repository has the commit (hex id)."""
         oid = bytes.fromhex(commit)
         return oid in self.packs or read_loose(self.path, oid) is not None
 
@@ -403,7 +404,7 @@ def metadata_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """Convert errors: to `StorageError` if the system refuses, else to `StoreError` for damage."""
+    """Convert errors of the block: to `StorageError` if the system refuses, else `StoreError`."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -43,8 +43,8 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
         copies = (to if is_bucket(to) else str(Path(to).absolute()),)
     if copies and config.module(name).is_private:
         console.warning(
-            f"{name} is private, and no token protects these files: whom the web server lets read "
-            "them sees the module"
+            f"{name} is private, and no token protects these files: everyone whom the web server "
+            "lets read them sees the module"
         )
 
     def run() -> int:

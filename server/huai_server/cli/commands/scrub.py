@@ -125,6 +125,7 @@ def _failure_text(result: ScrubResult) -> str:
 
 
 def _damage_values(damage: Damage) -> dict[str, object]:
+    """Return a damaged file, for JSON."""
     return {
         "path": show(damage.path),
         "reason": damage.reason,
@@ -135,6 +136,7 @@ def _damage_values(damage: Damage) -> dict[str, object]:
 
 
 def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
+    """Return the result of a scrub, for JSON."""
     current = result.record.current
     return {
         "commit": result.head.commit,
@@ -154,6 +156,7 @@ def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
 
 
 def _line(result: ScrubResult, seconds: float) -> str:
+    """Return the result of a scrub, as a line."""
     damage = len(result.record.damage)
     verdict = f"{counted(damage, 'file')} damaged" if damage else "no damage"
     if result.due:

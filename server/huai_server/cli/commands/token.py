@@ -107,6 +107,7 @@ def _token_values(token: Token) -> dict[str, object]:
 
 
 def _token_line(token: Token) -> str:
+    """Return a token as a line, without its secret."""
     ends = "does not expire"
     if token.expires is not None:
         day = datetime.fromtimestamp(token.expires, UTC)

@@ -193,6 +193,7 @@ class _Ensure:
         return self._result("built", totals.entries, unowned)
 
     def _save_state(self, generation: str, spans: tuple[tuple[int, int], ...]) -> None:
+        """Write the state of an attr tree that lists the newest commit."""
         head, info, kind = self._head, self._head.info, self._tree.module.fallback.kind
         numbers = info.serial, info.totals.entries
         state = AttrState(kind, head.commit, head.tree, *numbers, generation, spans=spans)
@@ -204,6 +205,7 @@ class _Ensure:
     def _result(
         self, action: Literal["none", "updated", "built"], changes: int, unowned: int
     ) -> AttrTreeResult:
+        """Return the result; `unowned` is the number of owners that could not be set."""
         entries = self._head.info.totals.entries
         return AttrTreeResult(
             action,

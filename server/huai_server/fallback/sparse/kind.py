@@ -52,7 +52,7 @@ class SparseKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Create the folder with its files; delete what an interrupted update left."""
+        """Create the folder with its files; return the number whose owner could not be set."""
         delete_tree(building(generation))
         generation.mkdir(mode=0o700)
         with Maker(generation, owners) as maker:

@@ -175,7 +175,7 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 def connection_class(
     connection_limit: ConnectionLimit, *, head_seconds: float, pause_seconds: float
 ) -> type[Connection]:
-    """Return a class with these limits: uvicorn takes a class, and makes one for each client."""
+    """Return a subclass of `Connection` with these limits; uvicorn makes one for each client."""
     bounds = {
         "connection_limit": connection_limit,
         "head_seconds": head_seconds,

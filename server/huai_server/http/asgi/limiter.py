@@ -73,6 +73,7 @@ class Limiter:
             self._release(address)
 
     def _may_run(self, address: str) -> bool:
+        """True if a slot is free, and the address is below its limit."""
         return self._free > 0 and (not address or self._running[address] < self._per_address)
 
     def _occupy(self, address: str) -> None:

@@ -38,7 +38,10 @@ def content_link(name: str, place: str) -> tuple[bytes, bytes]:
 async def send_static(
     repository: Path, place: str, headers: Headers, send: Send, links: Headers
 ) -> None:
-    """Send the file at `place`, which passed `is_static`, or 404; `links` are headers to add."""
+    """Send the file at `place`, which passed `is_static`, with the headers `links`, or 304.
+
+    Raises status 404 if it is missing.
+    """
     try:
         handle = os.open(f"{repository}/{place}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -78,6 +78,7 @@ def module_mirrors(name: str, serial: int, states: Iterable[MirrorState]) -> Mod
 
 
 def _model(one: MirrorState) -> MirrorModel:
+    """Return a mirror's state, for JSON."""
     p50, p90, p99 = one.percentiles
     return MirrorModel(
         mirror=one.mirror,
@@ -94,6 +95,7 @@ def _model(one: MirrorState) -> MirrorModel:
 
 
 def _probe_model(probe: Probe) -> ProbeModel:
+    """Return the result of a probe, for JSON."""
     return ProbeModel(
         time=probe.time,
         verdict=probe.verdict,
