@@ -136,12 +136,12 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
 
 
 def _mark(request: Request) -> None:
-    """Let an error be a page too, because people follow links."""
+    """Mark the request, so that an error is sent as a page: people follow links."""
     request.state.is_page = True
 
 
 def _open(access: Access, request: Request, name: str) -> tuple[Page, Path]:
-    """Return a page about a module, and its repository; note the module in the request."""
+    """Return a page about a module, and the module's repository; raises `HttpError` if hidden."""
     repository = access.repository(request.scope, name)
     request.state.module = name
     return Page(request, access.client(request.scope)), repository

@@ -35,7 +35,7 @@ class Tally(NamedTuple):
     """The serial of the last commit."""
 
     def plus(self, later: "Tally") -> "Tally":
-        """Return the sum with a later period."""
+        """Return the sum of the changes, with size and entries of the period `later`."""
         return later._replace(
             added=self.added + later.added,
             removed=self.removed + later.removed,
@@ -55,7 +55,7 @@ def tally(head: Head) -> Tally:
 
 
 def tally_periods(commits: Iterable[Head], seconds: int) -> dict[int, Tally]:
-    """Return the changes by period since the epoch; `commits` are newest first."""
+    """Return the changes by period of `seconds` since the epoch; `commits` are newest first."""
     periods: dict[int, Tally] = {}
     for head in reversed([*commits]):
         period = head.time // seconds
@@ -90,7 +90,10 @@ def read_recent(repository: Repository, _: object) -> tuple[str | None, Recent]:
 
 
 def read_days(repository: Repository, former: Days | None) -> tuple[str | None, Days]:
-    """Count the commits newer than `former`, or all; return the newest's id or None too."""
+    """Return the newest commit's id or None, and the changes by day (`BranchCache`).
+
+    Only commits newer than `former` are counted; all of them if it is of another history.
+    """
     new: list[Head] = []
     for head in islice(repository.history(), KEPT):
         if former is not None and head.commit == former.newest:
@@ -106,7 +109,7 @@ def read_days(repository: Repository, former: Days | None) -> tuple[str | None, 
 
 
 def commits_below(repository: Path, serial: int, most: int) -> tuple[Sequence[Head], int | None]:
-    """Return at most so many commits below a serial, newest first; 0 for the newest ones.
+    """Return at most `most` commits with serials below `serial` (any for 0), newest first.
 
     The second value is the serial below which the next part is; None for the last part.
     """
@@ -116,7 +119,7 @@ def commits_below(repository: Path, serial: int, most: int) -> tuple[Sequence[He
 
 
 def newest_commits(repository: Path, most: int) -> tuple[Head, ...]:
-    """Return at most so many of the kept commits, newest first; none before the first one."""
+    """Return at most `most` of the stored commits, newest first; none before the first one."""
     if not repository.exists():
         return ()
     return tuple(islice(Repository(repository).history(), most))

@@ -56,7 +56,7 @@ class Rollout(NamedTuple):
     """The seconds after which each mirror had it that got it, in ascending order."""
 
     def within(self, percent: int) -> int:
-        """Return the seconds within which such a part of those mirrors had it."""
+        """Return the seconds within which `percent` of the mirrors that got the commit had it."""
         return self.delays[(len(self.delays) - 1) * percent // 100]
 
 
@@ -131,7 +131,7 @@ async def _rollouts(name: str, repository: Path, now: Now) -> list[Rollout]:
 
 
 def _row(name: str, columns: Sequence[Column], max_lag: int, now: int) -> Row:
-    """Return a mirror's row; its worst lag of each day counts."""
+    """Return a mirror's row, with the worst lag of each day of the modules in `columns`."""
     states = [each.mirrors[name] for each in columns if name in each.mirrors]
     urls = {url for each in states for url in each.attestation.urls}
     # None before the record is less than any lag.

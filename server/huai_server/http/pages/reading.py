@@ -87,21 +87,21 @@ class Differences(NamedTuple):
 
 
 def open_commit(repository: Path, name: str) -> Opened:
-    """Open the commit `latest`, or that with a serial or the beginning of an id; 404 for none.
-
-    A date, or a date and time, names the last commit before it.
-    """
+    """Open the commit that `name` names (`_find_commit`), of the `KEPT` newest; raises 404."""
     commits = newest_commits(repository, 1 if name == LATEST else KEPT)
-    return _open(repository, commits[_index(commits, name)])
+    return _open(repository, commits[_find_commit(commits, name)])
 
 
 def open_both(repository: Path, names: str) -> Comparison:
-    """Open the commits `OLD..NEW`, each named as for `open_commit`; the latest without NEW."""
+    """Open the commits `OLD..NEW`, each named as for `open_commit`; the latest without NEW.
+
+    Raises 404, also for a text without dots.
+    """
     old_name, dots, new_name = names.partition("..")
     if not dots:
         raise HttpError(404, "there is nothing at this address")
     commits = newest_commits(repository, KEPT)
-    old, new = _index(commits, old_name), _index(commits, new_name or LATEST)
+    old, new = _find_commit(commits, old_name), _find_commit(commits, new_name or LATEST)
     return Comparison(
         _open(repository, commits[old]),
         _open(repository, commits[new]),
@@ -116,17 +116,22 @@ def _open(repository: Path, head: Head) -> Opened:
     return Opened(head, snapshot, descriptor)
 
 
-def _index(commits: Sequence[Head], name: str) -> int:
-    time_limit = _parse_time(name)
-    for place, head in enumerate(commits):
-        is_id = len(name) >= _FEWEST_DIGITS and head.commit.startswith(name)
-        if is_id or name in {LATEST, str(head.info.serial)} or head.time < time_limit:
-            return place
+def _find_commit(commits: Sequence[Head], text: str) -> int:
+    """Return the position of the commit that `text` names; `commits` are newest first.
+
+    That is `latest`, a serial, an id or its first 6 digits or more, or a date, perhaps with a time
+    (UTC), for the newest commit before it.  Raises 404 without such a commit.
+    """
+    time_limit = _parse_time(text)
+    for position, head in enumerate(commits):
+        is_id = len(text) >= _FEWEST_DIGITS and head.commit.startswith(text)
+        if is_id or text in {LATEST, str(head.info.serial)} or head.time < time_limit:
+            return position
     raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
 
 
 def _parse_time(text: str) -> float:
-    """Return the seconds since the epoch of a date, or date and time, in UTC; 0 for other text."""
+    """Parse a date, or date and time, in UTC to seconds since the epoch; 0 for other text."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() if "-" in text else 0
     except (ValueError, OverflowError):
@@ -134,7 +139,7 @@ def _parse_time(text: str) -> float:
 
 
 def read_place(opened: Opened, path: RelPath, start: int) -> Place:
-    """Read a leaf, or `ROWS` names of a directory from the `start`-th on; 404 for neither."""
+    """Read a leaf, or `ROWS` names of a directory from number `start` on; raises 404 if missing."""
     snapshot = opened.snapshot
     if path and (leaf := snapshot.leaf(path)):
         return Place([leaf])
@@ -189,7 +194,7 @@ def search(
 
 
 def _matcher(text: bytes) -> tuple[Callable[[bytes], object], bytes]:
-    """Return a test of paths in lower case, and what each matching name contains, escaped."""
+    """Return a test of paths in lower case, and the text that each matching name has, escaped."""
     last, by_path = text.rpartition(b"/")[2], b"/" in text
     if not _WILDCARDS.search(text):
         return lambda path: text in (path if by_path else basename(path)), escape(last)
@@ -239,7 +244,9 @@ def kind_of(difference: Difference) -> str:
 
 
 def differences(comparison: Comparison, start: int, kind: str = "all") -> Differences:
-    """Read at most `ROWS` differences of a kind of `KINDS` between two commits; or raise 404.
+    """Read at most `ROWS` differences of a kind of `KINDS` between two commits.
+
+    Raises 404 for a `start` that is too far.
 
     `start` counts differences of every kind, touched directories too.  A part with fewer rows is
     not always the last one: it also ends after many differences without a row.
@@ -269,7 +276,7 @@ class Version(NamedTuple):
 
 
 def versions(repository: Path, path: RelPath, commits: Iterable[Head]) -> list[Version]:
-    """Return the versions of a path in these commits; both are newest first."""
+    """Return the versions of a path in `commits`, both newest first; reads for at most 3 s."""
     opened = Repository(repository)
     result: list[Version] = []
     end = time.monotonic() + SEARCH_SECONDS

@@ -41,6 +41,6 @@ def recipes(name: str, content_urls: Sequence[str]) -> list[Recipe]:
 
 
 def download_urls(content_urls: Sequence[str], path: bytes) -> list[str]:
-    """Return the URLs from which a browser can get a file of a module with this content."""
+    """Return the URLs of the file at `path` below those content URLs that a browser can use."""
     web = (url for url in content_urls if url.startswith(("http://", "https://")))
     return [f"{url.rstrip('/')}/{quote_from_bytes(path)}" for url in web]

@@ -115,7 +115,7 @@ class Page:
         status: int = 200,
         media_type: str = "text/html",
     ) -> Response:
-        """Return the page, or 304 if the client has the same already."""
+        """Return the page made from a template, or status 304 if the request names its ETag."""
         text = (
             _environment()
             .get_template(template)

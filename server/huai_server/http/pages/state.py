@@ -47,9 +47,10 @@ WORDS = {
 
 
 def next_due(times: Sequence[int]) -> Due | None:
-    """Predict the next commit from the gaps between commits.
+    """Return when the next commit is expected, by the gaps between commits.
 
-    `times` has the newest first, in seconds since the epoch; None for fewer than four commits.
+    `times` has the newest first, in seconds since the epoch.  None if they have fewer than three
+    gaps.
     """
     gaps = sorted(later - earlier for later, earlier in pairwise(times) if later > earlier)
     if len(gaps) < _FEWEST_GAPS:

@@ -161,7 +161,7 @@ async def module_page(
 
 
 def _content_urls(repository: Path, head: Head) -> tuple[str, ...]:
-    """Return the content URLs of a commit; none, and a log line, if it is damaged."""
+    """Return the content URLs of a commit; none if it is damaged, which is logged."""
     try:
         return Repository(repository).snapshot(head)[0].content_urls
     except HuaiError as error:
