@@ -19,6 +19,7 @@ from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import Holding, holding_path, write_holding
 from huai_server.state.paths import module_places
+from huai_server.state.tokens import new_token
 from huai_server.store.repository import Repository
 from tests.support.browsers import browsing, set_colors, set_size
 from tests.support.keys import key
@@ -34,10 +35,12 @@ PAGES = {
     "year": "/modules/pypi?period=year",
     "tree": "/modules/debian/tree/latest",
     "search": "/modules/debian/tree/latest?q=lib*-1*.deb",
+    "search-all": "/search?q=new-1",
     "file": "/modules/debian/tree/latest/dists/stable/Release?history=1",
     "diff": "/modules/debian/diff/29..30",
     "mirrors": "/mirrors",
     "api": "/api",
+    "operator": "/operator",
     "error": "/modules/debian/tree/latest/none",
 }
 DOCUMENTED = {"front", "module", "mirrors"}
@@ -168,7 +171,11 @@ def main() -> None:
         for history in HISTORIES:
             make_module(random, root, trees, history, now)
         make_mirrors(random, root, now)
+        _, token = new_token(root, ["debian"], ["operator"], comment="office")
+        headers = {"Authorization": f"Bearer {token}"}
         with serving(root) as (_, url), browsing() as browser:
+            browser.execute_cdp_cmd("Network.enable", {})
+            browser.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": headers})
             take_all(browser, url)
 
 

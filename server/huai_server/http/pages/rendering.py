@@ -78,7 +78,10 @@ def _environment() -> Environment:
     environment.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
     environment.filters["last"] = basename
     environment.filters["span"] = _span
-    environment.filters |= {"matches": _matches, "runs": _runs, "host": _host, "quoted": _quoted}
+    environment.filters |= {"matches": _matches, "runs": _runs}
+    environment.filters["host"] = lambda url: urlsplit(url).netloc
+    # As a shell takes it; for a name that is not printable text, its display form.
+    environment.filters["quoted"] = lambda name: shlex.quote(show(name))
     environment.tests["link"] = lambda entry: isinstance(entry, Symlink)
     environment.tests["folder"] = lambda entry: isinstance(entry, Directory)
     environment.globals["version"] = __version__
@@ -206,15 +209,6 @@ def _matches(text: str, needle: str) -> Iterator[tuple[str, bool]]:
 def _runs(rows: Sequence[Mapping[str, object]], key: str) -> list[tuple[object, list[object]]]:
     """Group rows that follow each other by the value of a key."""
     return [(value, [*run]) for value, run in groupby(rows, lambda row: row[key])]
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc
-
-
-def _quoted(name: bytes) -> str:
-    """Return a name as a shell takes it; for one that is not printable text, its display form."""
-    return shlex.quote(show(name))
 
 
 def _span(seconds: int, least: int = 1) -> str:
