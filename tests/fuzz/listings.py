@@ -2,7 +2,13 @@
 
 import io
 
-from huai_native._native import EntryList, RsyncList, TextList, compare_file_lists
+from huai_native._native import (
+    EntryList,
+    RsyncList,
+    TextList,
+    compare_file_lists,
+    read_recent,
+)
 from huai_schema.errors import FormatError
 from tests.fuzz.metadata import NEXT
 from tests.fuzz.target import Outcome, Target
@@ -37,6 +43,10 @@ def _compare(data: bytes) -> object:
     old, _, new = data.partition(NEXT)
     changed, removed, has_unreadable = compare_file_lists(io.BytesIO(old), io.BytesIO(new))
     return Outcome((changed != [], removed != [], has_unreadable))
+
+
+def _events(data: bytes) -> object:
+    return Outcome([bool(each) for each in read_recent(io.BytesIO(data), "1")])
 
 
 def _printed(data: bytes) -> object:
@@ -84,6 +94,16 @@ _LISTS = [
 ]
 _PUBLISHED = b"[Version]\n2\n\n[Files]\n5\tf\t1\ta\n6\td\t0\td\n7\tl\t1\td/l\n\n[End]\n"
 
+_RECENT = (
+    b'{"meta":{"aggregator":["6h","Z"],"dirtymark":1.5,"merged":{"epoch":2},"minmax":{"min":"2"}},'
+    b'"recent":[{"epoch":3.5,"path":"d/\\u00fc","type":"new"},{"epoch":"2","path":"b","type":"delete"}]}'
+)
+_RECENT_YAML = (
+    b"--- \nmeta: \n  aggregator: \n    - 6h\n  minmax: \n    min: '2'\nrecent: \n"
+    b'  - \n    epoch: 3.5\n    path: "\\x01x"\n    type: new\n'
+    b"  - \n    epoch: '2'\n    path: 'its'\n    type: delete\n"
+)
+
 LISTINGS = {
     "file-lists": Target(
         _compare,
@@ -99,6 +119,12 @@ LISTINGS = {
         (FormatError,),
         [_LINE, _RCLONE, _MTREE, _MTREE_PATHS],
         [b'"path": "', b'"mtime": ', b"\\u", b"},\n{", b" size=", b"\n..\n", b" \\\n", b"/set "],
+    ),
+    "recent-events": Target(
+        _events,
+        (FormatError,),
+        [_RECENT, _RECENT_YAML],
+        [b'"epoch":', b"  - \n", b"    path: ", b"\\x", b"'", b'"', b"meta: \n"],
     ),
     "rsync-entries": Target(_framed, (FormatError,), _LISTS, [_LEADER, _OTHER_NAME, _BELOW]),
     "rsync-list": Target(

@@ -1,7 +1,9 @@
 """Upstreams that only an rsync daemon serves, without huai, and their downstreams."""
 
+import json
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -69,6 +71,52 @@ class Listed(Plain):
                 newest = max(status.st_mtime_ns, status.st_ctime_ns)
                 lines += b"%d\t%b\t%d\t%b\n" % (newest, kind, status.st_size, relative)
         return lines
+
+
+class Recorded(Plain):
+    """One with events as File::Rsync::Mirror::Recent records them, but none of directories."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.shortest = 10
+        """The number of events in the file of the shortest interval."""
+        self.dirtymark = 5.5
+        self.events: list[dict[str, object]] = []
+        self._states: dict[bytes, tuple[int, int, int]] = {}
+        self._epochs = count(1_700_000_000)
+
+    def publish(self) -> None:
+        states = dict(self._files())
+        for path in sorted(states.keys() | self._states.keys()):
+            if states.get(path) != self._states.get(path):
+                self.record(path, "new" if path in states else "delete")
+        self._states = states
+        for interval, number in (("1h", self.shortest), ("6h", 100)):
+            self.at(b"RECENT-%b.json" % interval.encode()).write_text(self.recorded(number))
+
+    def record(self, path: bytes, kind: str) -> None:
+        """Add an event, in place of an older one of this path."""
+        name = path.decode("latin-1")  # as Perl writes bytes
+        self.events = [event for event in self.events if event["path"] != name]
+        self.events.insert(0, {"epoch": next(self._epochs), "path": name, "type": kind})
+
+    def recorded(self, number: int) -> str:
+        """Return a file with this number of events."""
+        events = self.events[:number]
+        meta = {
+            "aggregator": ["6h", "1d"],
+            "dirtymark": self.dirtymark,
+            "minmax": {"min": events[-1]["epoch"]},
+        }
+        return json.dumps({"meta": meta, "recent": events})
+
+    def _files(self) -> Iterator[tuple[bytes, tuple[int, int, int]]]:
+        for folder, names, files in os.walk(os.fsencode(self.tree)):
+            for name in (*files, *names):
+                path = os.path.relpath(os.path.join(folder, name), os.fsencode(self.tree))
+                status = self.at(path).lstat()
+                if not stat.S_ISDIR(status.st_mode) and not path.startswith(b"RECENT-"):
+                    yield path, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class Place:

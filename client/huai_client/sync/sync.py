@@ -69,7 +69,7 @@ class Sync:
         timeout = mirror.config.timeout
         accepted = state.serial, state.identity
         self._repository = Repository(mirror.paths.repository, timeout=timeout, accepted=accepted)
-        if options.adopt:
+        if options.adopt or options.accept_rollback:
             self._repository.fetch_refused()
         self._signatures = Signatures(mirror)
         basis = (mirror.config, self._signatures.basis, state.applied)

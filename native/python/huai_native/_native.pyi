@@ -552,6 +552,16 @@ def compare_file_lists(old: _BinaryFile, new: _BinaryFile) -> tuple[list[bytes],
     from which a newline or a tab in a name hides the path.
     """
 
+def read_recent(
+    file: _BinaryFile, since: str | None
+) -> tuple[str | None, bool, bytes, list[bytes], list[tuple[bytes, bool]]]:
+    """Read a complete file of File::Rsync::Mirror::Recent.
+
+    Returns the epoch of its newest event, None without one; True if it has all events after the
+    epoch `since`; its dirtymark; the intervals of the files of the same tree; and the paths of the
+    events after `since`, newest first, with True for a new or changed entry.
+    """
+
 @final
 class Lookup:
     """A lookup of paths in a snapshot; exceptions of the reader are passed on unchanged."""

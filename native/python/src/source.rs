@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use huai_source::entry::EntryType;
 use huai_source::entry_list;
 use huai_source::fedora::compare_lists;
+use huai_source::recent::{self, Epoch};
 use huai_source::rsync;
 use huai_source::text_list;
 use pyo3::exceptions::PyRuntimeError;
@@ -262,5 +263,31 @@ pub(crate) fn compare_file_lists(
         sorted(changes.changed),
         sorted(changes.removed),
         changes.has_unreadable,
+    ))
+}
+
+/// The epoch of the newest event, true if all are there, the dirtymark, the intervals, the events.
+type RecentEvents = (
+    Option<String>,
+    bool,
+    Vec<u8>,
+    Vec<Vec<u8>>,
+    Vec<(Vec<u8>, bool)>,
+);
+
+#[pyfunction]
+pub(crate) fn read_recent(
+    py: Python<'_>,
+    file: Py<PyAny>,
+    since: Option<&str>,
+) -> PyResult<RecentEvents> {
+    let since = since.map(Epoch::parse).transpose().map_err(refuse)?;
+    let file = wait(py, |_| recent::read_recent(PyFile(file), since))?.map_err(refuse)?;
+    Ok((
+        file.newest.map(|epoch| epoch.to_string()),
+        file.is_complete,
+        file.dirtymark,
+        file.intervals,
+        file.events,
     ))
 }

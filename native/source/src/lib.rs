@@ -27,3 +27,5 @@ mod time;
 pub mod text_list;
 
 pub mod fedora;
+
+pub mod recent;

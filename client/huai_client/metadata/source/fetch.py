@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -27,6 +27,12 @@ from huai_client.metadata.source.probe import (
     find_published,
     lists_beside,
     probe,
+)
+from huai_client.metadata.source.recent import (
+    RecentChanges,
+    RecentMark,
+    is_recent,
+    read_events,
 )
 from huai_client.metadata.source.record import LIST_NAME, SourceRecord, load_record, save_record
 from huai_client.metadata.source.text import TextSource, describe_source
@@ -52,6 +58,8 @@ _PROBE_SECONDS = 86_400
 """Age of a list from which a probe that was found by its name is no longer relied on."""
 _FRESH_SECONDS = 60
 """Age up to which a list is not made again for a run that files were missing from."""
+_WHOLE_SECONDS = 7 * 86_400
+"""Age of the last list of the whole tree from which on events are not relied on."""
 
 
 class ModuleObjects(Protocol):
@@ -147,6 +155,8 @@ class SourceFetch:
             self._text = TextSource(url, timeout=timeout, deadline=deadline)
         self._has_links = True
         """False if no file of the last list has several names."""
+        self._is_behind = False
+        """True if the upstream does not have all that its events name."""
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
 
@@ -190,14 +200,24 @@ class SourceFetch:
         if probes and not state:
             state = probe(self._daemon, probes)
         past = self._objects.commit(record.commit) if record else None
-        with self._published(published) as fetched:
-            tree = self._amended(past, fetched, published) if past and fetched else None
+        all_listed, mark, tree = started, None, None
+        has_events = is_recent(published)
+        has_list = published and not has_events
+        with self._fetched(published) if has_list else nullcontext() as fetched:
+            if has_events:
+                mark, tree = self._after_events(record, past, published)
+            elif past and fetched:
+                tree = self._amended(past, fetched, published)
+            if record and tree:
+                all_listed = record.all_listed
             tree = tree or self._list(past)
             commit = self._commit(tree, past, accepted, int(started))
             (self._path / LIST_NAME).unlink(missing_ok=True)
             name = source_name(self._url)
             state = self._text.validator if self._text else state
-            new = SourceRecord(name, commit, started, probes, state, published, self._has_links)
+            new = SourceRecord(
+                name, commit, started, probes, state, published, self._has_links, all_listed, mark
+            )
             save_record(self._path, new)
             if fetched:
                 fetched.replace(self._path / LIST_NAME)
@@ -220,11 +240,8 @@ class SourceFetch:
         return record.probes if record and record.probes else find_probes(self._daemon)
 
     @contextmanager
-    def _published(self, name: str) -> Iterator[Path | None]:
-        """Fetch the published list; yield its path until the end of the block, or None."""
-        if not name:
-            yield None
-            return
+    def _fetched(self, name: str) -> Iterator[Path]:
+        """Fetch a published list; yield its path until the end of the block."""
         path = self._path / f"{LIST_NAME}.new"
         try:
             with suppress(OSError):  # rsync transfers only where it differs, into a new file
@@ -291,8 +308,32 @@ class SourceFetch:
             return None
         return self._list_names([*lists_beside(name), *changed], removed_paths, past)
 
+    def _after_events(
+        self, record: SourceRecord | None, past: Commit | None, name: str
+    ) -> tuple[RecentMark, _Tree | None]:
+        """List what has events since the last list; returns the mark of what is known then.
+
+        Returns no tree if all of it has to be listed.
+        """
+        is_fresh = record and past and time.time() - record.all_listed < _WHOLE_SECONDS
+        since = record.mark if record and is_fresh else None
+        try:
+            mark, changes = read_events(name, since, self._fetched)
+        except FormatError as error:
+            raise error.within(str(self._url)) from error
+        if past is None or since is None or changes is None:
+            return mark, None
+        names = [*changes.lists, *changes.new]
+        tree = self._list_names(names, [*changes.removed], past, changes)
+        # What the upstream does not have yet, a mirror for example, has no other event.
+        return since if self._is_behind else mark, tree
+
     def _list_names(
-        self, paths: Iterable[bytes], removed_paths: list[bytes], past: Commit
+        self,
+        paths: Iterable[bytes],
+        removed_paths: list[bytes],
+        past: Commit,
+        changes: RecentChanges | None = None,
     ) -> _Tree | None:
         """Amend `past` with the entries at `paths`, and without those at `removed_paths`.
 
@@ -303,8 +344,12 @@ class SourceFetch:
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, self._settings.most)
             outcome = self._daemon.list_names(sorted(names), entries)
-            if outcome.partial:
-                self._remark(outcome)
+            if changes is not None:
+                if outcome.partial:  # a directory may be there although it is not listed
+                    return None
+                listed = {path for path, *_ in entries.entries()}
+                self._is_behind = not listed.issuperset(changes.new)
+            self._remark(outcome)
             try:
                 return self._amend(entries, past, removed_paths, writer)
             except FormatError:  # for example a hardlink of which only one name changed

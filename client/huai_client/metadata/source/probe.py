@@ -4,18 +4,19 @@ Probes are files that an upstream writes with each update: the list that it publ
 stamp of its last update.  The daemon reads the attributes of these names, and nothing else.
 """
 
+import fnmatch
 import io
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from huai_client.config.mirror import ListSettings
 from huai_client.metadata.source.daemon import ListedDaemon
+from huai_client.metadata.source.recent import shortest_interval
 from huai_native._native import EntryList
 
 _STAMPS = (b"lastsync", b"lastupdate", b"TIME", b"TIMESTAMP", b"timestamp", b".timestamp")
 """The time stamps of Arch Linux, Alpine, CPAN and many others."""
 _TRACES = (b"project/trace/master", b"project/trace/ftp-master.debian.org")
-_LISTS = b"fullfiletimelist-*"
+_LISTS = "fullfiletimelist-*"
 _ENTRIES_MOST = 1 << 22
 """The most entries of one folder that are kept in memory."""
 
@@ -23,17 +24,14 @@ _ENTRIES_MOST = 1 << 22
 def find_published(daemon: ListedDaemon) -> str:
     """Return the name of the list that the upstream publishes in its top directory, or empty.
 
-    Of several, returns the first by name.  `quick-fedora-mirror` reads the same lists.
+    Of several that `quick-fedora-mirror` reads, returns the first by name; else the newest file of
+    File::Rsync::Mirror::Recent.
     """
     entries = _empty()
     daemon.list_top(entries)
-    names = (path for path, kind, *_ in entries.entries() if kind == "file")
-    return next((name.decode() for name in sorted(names) if _is_published(name)), "")
-
-
-def _is_published(name: bytes) -> bool:
-    """Return True for the name of a published list that this client can read."""
-    return name.isascii() and fnmatchcase(name, _LISTS)
+    paths = (path for path, kind, *_ in entries.entries() if kind == "file")
+    names = sorted(path.decode() for path in paths if path.isascii())
+    return min(fnmatch.filter(names, _LISTS), default="") or shortest_interval(names)
 
 
 def find_probes(daemon: ListedDaemon) -> tuple[str, ...]:

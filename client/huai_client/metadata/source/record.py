@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from huai_client.metadata.source.recent import RecentMark
 from huai_program.record_file import RecordFile
 
 RECORD_NAME = "source"
@@ -31,6 +32,10 @@ class SourceRecord(msgspec.Struct, frozen=True):
     """The path of the published list; empty without one."""
     has_links: bool = True
     """False if no file of the commit has several names."""
+    all_listed: float = 0.0
+    """Seconds since the epoch at which the last list of the whole tree was begun."""
+    mark: RecentMark | None = None
+    """The newest event that the commit has; None without events."""
 
     @property
     def outdated(self) -> "SourceRecord":
