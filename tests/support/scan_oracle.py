@@ -4,11 +4,13 @@ One directory is in memory at a time.
 """
 
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from huai_native._native import Filter
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import NAME_BYTES, PATH_BYTES
 from huai_schema.paths import ROOT, RelPath, join
@@ -21,9 +23,10 @@ from huai_server.scan.types import (
     TIME,
     ScanOptions,
 )
-from tests.support import scan_exclude
 from tests.support.scanned import Scanned
 
+_TEMPORARY = re.compile(rb"\..+\.[A-Za-z0-9]{6}\Z", re.DOTALL)
+_RESERVED = b".~tmp~"
 MTIME_MAX = (1 << 63) - 1
 TARGET_BYTES = 4095
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,7 +61,9 @@ class _Tree:
         self._options = options
         self._device = os.fstat(root).st_dev
         self._owners = OwnerNames()
-        self._excluding = scan_exclude.excluding(tuple(map(check_exclude, options.exclude)))
+        patterns = map(check_exclude, options.exclude)
+        # The filter of rsync's --exclude, which other tests compare with the real rsync.
+        self._excluding = Filter([(pattern, False, True, True, False) for pattern in patterns])
 
     def walk(self, problems: dict[RelPath, str]) -> Iterator["_Contents"]:
         waiting = [ROOT]
@@ -121,7 +126,7 @@ class _Tree:
                     continue
                 if len(name) > NAME_BYTES or len(join(contents.path, name)) > PATH_BYTES:
                     contents.skipped += 1
-                elif scan_exclude.is_reserved(name):
+                elif name.lower() == _RESERVED:
                     contents.remarks[remarks.RESERVED] += 1
                 elif directory:
                     contents.children.append(name)
@@ -137,7 +142,7 @@ class _Tree:
         if stat.S_ISDIR(status.st_mode):
             if not self._left_out(contents, name, directory=True):
                 contents.children.append(name)
-        elif stat.S_ISREG(status.st_mode) and scan_exclude.is_unfinished(name, status.st_mode):
+        elif stat.S_ISREG(status.st_mode) and _is_unfinished(name, status.st_mode):
             contents.remarks[remarks.TEMPORARY] += 1
         elif not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             contents.skipped += 1
@@ -169,6 +174,11 @@ class _Tree:
         if not self._options.owners:
             return ROOT_OWNER, ROOT_OWNER
         return self._owners.user(status.st_uid), self._owners.group(status.st_gid)
+
+
+def _is_unfinished(name: bytes, mode: int) -> bool:
+    """Return true if a regular file is one of rsync's temporary files."""
+    return not mode & (stat.S_IRWXG | stat.S_IRWXO) and _TEMPORARY.match(name) is not None
 
 
 def _reason(error: OSError) -> str:

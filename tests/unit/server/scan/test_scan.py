@@ -83,8 +83,3 @@ def test_without_a_root(tmp_path: Path, name: str) -> None:
         scan(tmp_path / name)
     assert caught.value.exit_code == ExitCode.EMPTY_ROOT
     assert caught.value.hint
-
-
-def test_scan_takes_what_is_there(tmp_path: Path) -> None:
-    file(tmp_path / "f")
-    assert scan(tmp_path) == scan_oracle.scan(tmp_path, ScanOptions())
