@@ -14,7 +14,6 @@ from huai_server.scan.types import (
     RootMissingError,
     ScanOptions,
 )
-from tests.support import scan_oracle
 from tests.support.scanned import listings, scan
 
 PLAIN = ScanOptions(owners=False)
