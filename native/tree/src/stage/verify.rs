@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use huai_format::path::{is_within, split};
+use huai_format::path::split;
 use huai_sys::attributes::Attributes;
 use huai_sys::call::{self, FileType, Outcome, Status, Time};
 use huai_sys::change;
@@ -82,65 +82,35 @@ pub fn comparable<'a>(
 ) -> Result<Vec<usize>> {
     let root = Root::open(root)?;
     let mut last = LastDirectory::default();
-    let mut gap = Gap::default();
+    let mut missing = None;
     let (mut present, mut others) = (Vec::new(), Vec::new());
+    let is_file = |above: BorrowedFd<'_>, name: &[u8]| {
+        call::status_at(above, name).is_ok_and(|status| status.kind == FileType::RegularFile)
+    };
     for (position, (path, size)) in files.enumerate() {
         if stop.is_set() {
             return Err(Error::new("open", path, Errno::CANCELED));
         }
         let (parent, name) = split(path);
-        let mut exists = false;
-        if !gap.holds(parent) {
-            match last.open(&root, parent) {
-                Ok(above) if size > larger_than => {
-                    let status = call::status_at(above, name);
-                    exists = status.is_ok_and(|status| status.kind == FileType::RegularFile);
-                }
-                Ok(_) => {}
-                Err(Errno::NOENT) => gap.remember(&root, parent),
-                Err(_) => continue,
-            }
+        if missing == Some(parent) {
+            others.push(position);
+            continue;
         }
-        let positions = if exists { &mut present } else { &mut others };
-        positions.push(position);
+        match last.open(&root, parent) {
+            Ok(above) if size > larger_than && is_file(above, name) => present.push(position),
+            Ok(_) => others.push(position),
+            Err(Errno::NOENT) => {
+                missing = Some(parent);
+                others.push(position);
+            }
+            Err(_) => {}
+        }
     }
     if !present.is_empty() && others.len() < few {
         present.append(&mut others);
         present.sort_unstable();
     }
     Ok(present)
-}
-
-/// A missing directory, below which nothing exists.
-#[derive(Default)]
-struct Gap<'a> {
-    /// The path; `None` if not known yet.
-    missing: Option<&'a [u8]>,
-    /// Its parent, which exists.
-    above: Option<&'a [u8]>,
-}
-
-impl<'a> Gap<'a> {
-    fn holds(&self, path: &[u8]) -> bool {
-        self.missing.is_some_and(|missing| is_within(path, missing))
-    }
-
-    /// Remember the topmost missing directory at or above `path`.
-    fn remember(&mut self, root: &Root, path: &'a [u8]) {
-        let mut missing = path;
-        let mut above = split(missing).0;
-        while self.above != Some(above) && !above.is_empty() {
-            if root.directory(above).err() != Some(Errno::NOENT) {
-                break;
-            }
-            missing = above;
-            above = split(missing).0;
-        }
-        *self = Self {
-            missing: Some(missing),
-            above: Some(above),
-        };
-    }
 }
 
 /// Write all changes of the file system of the open directory `folder` to disk.
