@@ -79,7 +79,6 @@ def test_damage_missing_digests_and_the_fallback_are_told(
     assert samples["huai_fallback_clients", "m"] == 2
     assert ("huai_module_undigested_files", "m") not in samples
     assert "2 files damaged" in front
-    assert "2 by rsync" in front
     assert scraped(client)["huai_fallback_clients", "m"] == 0
     locks.unlink()
     assert ("huai_fallback_clients", "m") not in scraped(client)
