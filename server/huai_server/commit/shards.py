@@ -237,7 +237,7 @@ def _copy(source: Path, to: Path) -> None:
 
     if to.exists():
         return
-    with storage_errors(to), replacing(to, to.with_name(TEMPORARY + to.name)) as file:
+    with storage_errors(to), replacing(to, to.with_name(f"{TEMPORARY}shard")) as file:
         checksum, tail = sha1(usedforsecurity=False), b""
         with source.open("rb") as content:
             while block := content.read(1 << 20):
