@@ -26,15 +26,15 @@ class Nodes:
         self.tree = self.upstream.tree.rename(folder / "lower")
         self.upstream.tree.mkdir()
         self.jobs = folder / "jobs"
-        self._empty, self._others = folder / "empty", folder / "others"
+        self._empty, self._disk = folder / "empty", folder / "others"
         self._empty.mkdir()
-        self._others.mkdir()
+        self._disk.mkdir()
 
     def run(self, node: int, *commands: list[str]) -> list[dict[str, object]]:
         """Run commands of huai-server on a node; return their events, and the device before."""
         mount = f"mount -t overlay -o lowerdir={self.tree}:{self._empty} none"
         # Each file system takes the next free number.
-        lines = [f"mount -t tmpfs none {self._others}"] * node
+        lines = [f"mount -t tmpfs none {self._disk}"] * node
         lines += [f"{mount} {self.upstream.tree}"]
         lines += [f"stat --format '{{\"device\": %d}}' {self.upstream.tree}"]
         for command in commands:
