@@ -399,20 +399,26 @@ def make_root(root: Path) -> None:
 def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; raises `ConfigError` if the name exists."""
     check_config_name(name)
-    if name in load(root).modules:
-        raise ConfigError(
-            f"module {name!r} exists already",
-            hint=f"change it in {config_path(root)}, or remove it",
-        )
+    load(root)
     defaults, values = to_toml(Module(url="", dest="")), to_toml(module)
     needed = ("url", "dest")
     changed = {
         key: value for key, value in values.items() if value != defaults[key] or key in needed
     }
-    edit_modules(config_path(root), lambda modules: modules.update({name: changed}), mode=0o600)
+
+    def insert_module(modules: Any) -> None:
+        """Add the table, under the lock of the file; `ConfigError` if the name exists."""
+        if name in modules:
+            raise ConfigError(
+                f"module {name!r} exists already",
+                hint=f"change it in {config_path(root)}, or remove it",
+            )
+        modules[name] = changed
+
+    edit_modules(config_path(root), insert_module, mode=0o600)
 
 
 def remove_module(root: Path, name: str) -> None:
     """Remove a module from the configuration; raises `UnknownModuleError` without it."""
     load(root).module(name)
-    edit_modules(config_path(root), lambda modules: modules.pop(name), mode=0o600)
+    edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=0o600)
