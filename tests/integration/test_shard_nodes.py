@@ -16,6 +16,7 @@ from tests.support.mounting import needs_mounts
 from tests.support.sharded import cut_upstream, whole_id
 
 SHARDS = ("pool/a", "pool/b", "small")
+TRIES = 4
 
 
 class Nodes:
@@ -26,16 +27,20 @@ class Nodes:
         self.tree = self.upstream.tree.rename(folder / "lower")
         self.upstream.tree.mkdir()
         self.jobs = folder / "jobs"
-        self._empty, self._disk = folder / "empty", folder / "others"
+        self._empty, self._disk = folder / "empty", folder / "disk"
         self._empty.mkdir()
         self._disk.mkdir()
+        self._devices: dict[int, object] = {}
 
     def run(self, node: int, *commands: list[str]) -> list[dict[str, object]]:
         """Run commands of huai-server on a node; return their events, and the device before."""
         mount = f"mount -t overlay -o lowerdir={self.tree}:{self._empty} none"
-        # Each file system takes the next free number.
-        lines = [f"mount -t tmpfs none {self._disk}"] * node
-        lines += [f"{mount} {self.upstream.tree}"]
+        lines = [f"{mount} {self.upstream.tree}"]
+        # A file system takes the lowest free number, which may be that of another node before.
+        taken_numbers = "|".join(str(self._devices[each]) for each in self._devices if each != node)
+        again = f"umount {self.upstream.tree}; mount -t tmpfs none {self._disk}; {lines[0]}"
+        number = f"$(stat --format %d {self.upstream.tree})"
+        lines += [f"case {number} in {taken_numbers or 'none'}) {again};; esac"] * TRIES
         lines += [f"stat --format '{{\"device\": %d}}' {self.upstream.tree}"]
         for command in commands:
             line = server_command(self.upstream.root, *command, "--json")
@@ -49,7 +54,9 @@ class Nodes:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self._devices[node] = events[0]["device"]
+        return events
 
     def scan(self, node: int, *paths: str) -> list[dict[str, object]]:
         return self.run(node, *(["shard", "m", path, "--to", str(self.jobs)] for path in paths))

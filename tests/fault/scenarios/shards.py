@@ -12,6 +12,7 @@ from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.commit.shard_scan import Task, scan_shard
 from tests.fault.killing import Ground, Hit
+from tests.fault.scenarios import commit
 from tests.fault.scenarios.commit import Committing, is_finished
 from tests.support.committing import NAME, Upstream
 from tests.support.sharded import configure
@@ -71,6 +72,21 @@ def run(scene: Committing) -> str:
     if result.problems:
         return f"{int(result.exit_code)} {result.problems}"
     return "changed" if result.changed else "unchanged"
+
+
+def is_old_or_new(scene: Committing, hit: Hit) -> str:
+    """As for other commits; but the file that has names in both shards may be two files.
+
+    That happens if a shard cannot identify its file system; the next commit mends it.
+    """
+    upstream = scene.upstream
+    if hit.word == "changed" and not upstream.links():
+        assert hit.call in ("open", "attributes")
+        entries = upstream.entries()
+        assert upstream.commit().changed
+        assert upstream.entries() == entries
+        assert upstream.links()
+    return commit.is_old_or_new(scene, hit)
 
 
 def is_continued(scene: Committing, hit: Hit) -> None:
