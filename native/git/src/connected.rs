@@ -16,10 +16,11 @@ use crate::tree::{TreeItem, decode_tree};
 /// The work of following a byte of a tree, in inflated bytes.
 const NAMING_WORK: u64 = 16;
 
-/// Return an error for the first object below the tree `target` that is missing.
+/// Fail with `Missing` for the first missing object at or below the tree `target`; also fail if the
+/// work exceeds `budget`.
 ///
-/// `complete` are trees without missing objects.  Memory grows with the number of different trees
-/// below `target`.
+/// `complete` are trees without missing objects: nothing that they have at the same place is looked
+/// up.  Memory grows with the number of different trees below `target`.
 pub fn check_connected(
     target: Oid,
     complete: &[Oid],

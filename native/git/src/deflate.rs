@@ -43,7 +43,7 @@ impl Deflater {
         }
     }
 
-    /// Replace `to` with one stream of `content`.
+    /// Replace `to` with `content` as one zlib stream.
     ///
     /// Digests, most of the bytes of many repositories, cannot be compressed, so content that looks
     /// random is stored.

@@ -37,7 +37,8 @@ impl<'a> Delta<'a> {
         self.size
     }
 
-    /// Replace `to` with the result of the delta for `base`; fails if a size is not the announced one.
+    /// Replace `to` with the result of the delta for `base`; fails if a size is not the announced
+    /// one, or an instruction is impossible.
     pub fn apply(&self, base: &[u8], to: &mut Vec<u8>) -> Result<()> {
         if self.base != base.len() as u64 {
             return Err(Error::new("a delta for a base of another size"));
@@ -78,7 +79,8 @@ fn copied<'a>(base: &'a [u8], code: u8, steps: &mut Cursor<'_>) -> Result<&'a [u
         .ok_or_else(|| Error::new("a delta that copies from behind its base"))
 }
 
-/// Decode a number of which only non-zero bytes are stored: a bit of `present` for each.
+/// Decode a little-endian number of `bytes` bytes, of which only those are stored that are not
+/// zero: each has a bit in `present`, the first one the lowest.
 fn argument(present: u8, bytes: u32, steps: &mut Cursor<'_>) -> Result<usize> {
     let mut value = 0_usize;
     for place in 0..bytes {

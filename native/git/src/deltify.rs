@@ -68,6 +68,7 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
+    /// Enter all full blocks of `base`; of equal ones the first.
     fn of(base: &'a [u8]) -> Self {
         let full_blocks = base.chunks_exact(BLOCK).filter_map(<[u8]>::first_chunk);
         let count = base.len() / BLOCK;
@@ -128,7 +129,8 @@ fn put_copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
     }
 }
 
-/// Append the non-zero bytes of a number; returns a bit for each of them.
+/// Append those of the lowest `bytes` bytes of a number that are not zero; returns a bit for each,
+/// the lowest for the lowest byte.
 fn put_argument(value: usize, bytes: u32, delta: &mut Vec<u8>) -> u8 {
     let mut present = 0;
     for (place, byte) in (0..bytes).zip(value.to_le_bytes()) {

@@ -114,7 +114,8 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the entry of an object, if it is in the pack; keeps the ids that begin like its own.
+    /// Return the entry of an object; `None` if the pack lacks it.  Keeps in memory all ids with
+    /// the same first byte.
     pub fn find(&mut self, oid: &Oid) -> Result<Option<IndexEntry>> {
         let (before, ids) = self.ids(oid.first())?;
         match ids.binary_search(oid) {
@@ -123,7 +124,7 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the id at a position among the sorted ids.
+    /// Return the id at a position, from 0, among the sorted ids.
     pub fn oid(&self, number: usize) -> Result<Oid> {
         let at = value_at(OIDS, number, OID_BYTES)?;
         Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)
@@ -145,7 +146,8 @@ impl<S: Source> Index<S> {
         Ok(RecordOrder(records))
     }
 
-    /// Compute the offsets of the tables; `None` if they do not fill the file.
+    /// Compute the offsets of the tables; `None` if they do not fill the file, or its header is
+    /// damaged.
     fn with_tables(source: S, head: &[u8]) -> Option<Self> {
         let mut counts = Cursor::new(head.strip_prefix(&MAGIC)?);
         let counts = std::iter::from_fn(|| usize::try_from(counts.u32()?).ok());
@@ -185,6 +187,7 @@ impl<S: Source> Index<S> {
         Ok((before, ids))
     }
 
+    /// Read the entry at a position among the sorted ids; `oid` is the id there.
     fn entry(&self, number: usize, oid: Oid) -> Result<IndexEntry> {
         let crc = read_number(&self.source, value_at(self.crcs, number, 4)?)?;
         let offset = read_number(&self.source, value_at(self.offsets, number, 4)?)?;
@@ -217,7 +220,8 @@ impl RecordOrder {
         self.0.get(next).map(|(start, _)| *start)
     }
 
-    /// Return the number in the index of the object at `offset`, if one begins there.
+    /// Return the position among the sorted ids of the object at `offset`; `None` if no object
+    /// begins there.
     pub fn number(&self, offset: u64) -> Option<usize> {
         let position = self.0.binary_search_by_key(&offset, |(start, _)| *start);
         self.0.get(position.ok()?).map(|(_, number)| *number)

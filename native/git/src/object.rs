@@ -39,6 +39,7 @@ impl Kind {
         self != Self::Blob
     }
 
+    /// Return the code of the kind in a pack.
     fn code(self) -> u8 {
         match self {
             Self::Commit => 1,

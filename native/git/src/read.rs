@@ -52,7 +52,8 @@ impl<S: Source> PackReader<S> {
 
     /// Read the object of an entry of `index`, and check the CRC-32 of its record.
     ///
-    /// `spare` is the work, then reduced, that reads may cost beyond the worth of their objects.
+    /// `spare` is the work in bytes that small objects made from large ones may still cost, over
+    /// all reads; what this read costs of it is subtracted, and more than that is an error.
     pub fn read(
         &mut self,
         entry: &IndexEntry,

@@ -126,7 +126,7 @@ impl<S: Source> Records<S> {
         Ok(Some(record))
     }
 
-    /// Inflate `record` again.
+    /// Inflate `record` again, into `content`.
     pub fn inflate(
         &mut self,
         record: &Record,

@@ -92,7 +92,7 @@ impl Resolved {
         self.number(oid).is_some()
     }
 
-    /// Return a tree or a commit of the pack.
+    /// Return a tree or a commit of the pack; `None` for a blob, and for an object that it lacks.
     pub fn find(&self, oid: &Oid) -> Option<&Object> {
         self.naming.get(self.number(oid)?)?.as_ref()
     }
@@ -119,7 +119,11 @@ impl Resolved {
     }
 }
 
-/// Compute the ids of all objects in the pack that `source` holds; `bases` has the bases that the pack lacks.
+/// Compute the ids of all objects in the pack that `source` holds; `bases` has the bases that the
+/// pack lacks.
+///
+/// Fails with `Missing` for a delta without its base.  Also fails for a pack that is damaged, has
+/// an object twice, or exceeds `room.naming`, `budget` or a limit.
 pub fn resolve<S: Source>(
     source: S,
     bases: &mut dyn LocalObjects,
@@ -172,7 +176,8 @@ impl Waiting {
         self.on_name.contains_key(oid) || self.on_record.get(number).is_some_and(Option::is_some)
     }
 
-    /// Remove the deltas against an object from the lists and return them.
+    /// Remove and return the two lists of deltas against an object: by its id, and by the `number`
+    /// of its record.
     fn remove(&mut self, oid: &Oid, number: Option<usize>) -> [Option<usize>; 2] {
         let on_record = number
             .and_then(|number| self.on_record.get_mut(number))
@@ -214,6 +219,7 @@ impl Deltas {
         self.starts.push(fitting.map(|_| start));
     }
 
+    /// Return the delta of a record, which has `size` bytes; `None` if it was not kept.
     fn get(&self, number: usize, size: usize) -> Option<&[u8]> {
         let start = self.starts.get(number).copied().flatten()?;
         self.bytes.get(start..)?.get(..size)
@@ -242,6 +248,7 @@ impl Step {
             .map_or(0, |content| content.len() as u64)
     }
 
+    /// Drop the content; returns its bytes.
     fn forget(&mut self) -> u64 {
         self.content
             .take()
@@ -315,7 +322,8 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
-    /// Sort the objects; refuses a delta without its base, and an object that is there twice.
+    /// Sort the objects; refuses a delta without its base or against a later object, and an object
+    /// that is there twice.
     fn finish(self) -> Result<Resolved> {
         let records = self.records.records();
         if let Some(left) = self.waiting.unresolved().and_then(|left| records.get(left)) {
@@ -454,7 +462,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(object.content)
     }
 
-    /// Inflate a record; a delta is applied to `base`.
+    /// Return the object of the record `number`; if that is a delta, applied to `base`.
     fn make(&mut self, base: &[u8], number: usize) -> Result<Vec<u8>> {
         let record = self.records.records().get(number).copied();
         let record = record.ok_or_else(|| Error::bug("a record that was not read"))?;

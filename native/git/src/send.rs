@@ -37,7 +37,10 @@ pub struct SendRequest<'a> {
     pub known: Option<Oid>,
 }
 
-/// Make the whole pack; calls `put` for each part.
+/// Make a pack of the commits, and of what the other side lacks of their trees; calls `put` with
+/// its parts, in order.
+///
+/// Fails if an object is missing, and if `budget` or `put` does.
 pub fn send(
     wanted: SendRequest<'_>,
     store: &mut dyn Store,
@@ -83,7 +86,7 @@ struct Selection {
     known: Option<Oid>,
     /// Everything below `known`, once it was needed.
     complete: Option<HashSet<Oid>>,
-    /// The objects that were selected or skipped.
+    /// The objects that were selected.
     visited: HashSet<Oid>,
 }
 
@@ -96,8 +99,11 @@ impl Selection {
         }
     }
 
-    /// Select everything below `tree`, including it, that is not below `known`; subtrees that are
-    /// equal at the same place are not read.
+    /// Select `tree` and everything below it that no earlier call selected and the other side
+    /// lacks; empty if `tree` is `known` or was selected.
+    ///
+    /// A fresh object, and a blob that replaced another, is selected even if `known` has it
+    /// elsewhere.  Subtrees that are equal at the same place are not read.
     fn select(
         &mut self,
         tree: Oid,
@@ -138,7 +144,8 @@ impl Selection {
         Ok(items)
     }
 
-    /// Return true if the other side has an object anywhere in its tree, which is read once.
+    /// Return true if the other side has an object anywhere in its tree, which is read once; false
+    /// for a fresh object, without a look.
     fn has(&mut self, oid: &Oid, store: &mut dyn Store, budget: &Budget<'_>) -> Result<bool> {
         let Some(known) = self.known else {
             return Ok(false);
@@ -154,6 +161,7 @@ impl Selection {
     }
 }
 
+/// Read a tree; an error if it is missing or not a tree.
 fn read_tree(oid: &Oid, store: &mut dyn Store) -> Result<Arc<Object>> {
     let object = store.find(oid)?.filter(|object| object.kind == Kind::Tree);
     object.ok_or_else(|| missing(oid))

@@ -42,7 +42,8 @@ pub fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>)
     data
 }
 
-/// Decode the items of a git tree, in git's order.
+/// Decode the items of a git tree, in git's order; an error unless they are in order, each name is
+/// there once, and all are plain blobs or trees.
 pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
     let mut rest = Cursor::new(data);
     let mut items: Vec<TreeItem<'_>> = Vec::new();
