@@ -1,7 +1,4 @@
 //! Paths below a module, as raw bytes, and their form for people.
-//!
-//! A `RelPath` is valid: no empty, `.`, `..` or reserved component, no NUL, not absolute,
-//! within the limits.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -14,6 +11,8 @@ use crate::limits::{NAME_BYTES, PATH_BYTES};
 const RESERVED: &[u8] = b".~tmp~";
 
 /// A path relative to the module; empty for the module's own directory.
+///
+/// Valid: no component is empty, `.`, `..` or reserved, no NUL, not absolute, within the limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(Vec<u8>);
 
@@ -61,7 +60,7 @@ impl RelPath {
         Self(join(&self.0, name))
     }
 
-    /// Append `name`, unless the path becomes too long.
+    /// Append `name`, which the caller has checked; an error if the path becomes too long.
     pub fn try_join(&self, name: &[u8]) -> Result<Self> {
         if self.joined_length(name.len()) > PATH_BYTES {
             let rule = format!("a path of more than {PATH_BYTES} bytes");
@@ -116,7 +115,8 @@ pub fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Return the rest of a path at or below `directory`; `None` if it is elsewhere.
+/// Return the rest of a path at or below `directory`, which begins with a slash unless `directory`
+/// is the root; `None` if the path is elsewhere.
 pub fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(directory)?;
     (directory.is_empty() || matches!(rest, [] | [b'/', ..])).then_some(rest)
@@ -137,7 +137,8 @@ pub fn is_reserved(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(RESERVED)
 }
 
-/// Check that `name` can be a component of a path.
+/// Check that `name` can be a component of a path: not empty, `.`, `..` or reserved, no slash or
+/// NUL, not too long.
 pub fn check_name(name: &[u8]) -> Result<()> {
     if is_reserved(name) {
         let rule = format!(
@@ -189,7 +190,8 @@ pub fn at(place: &RelPath, error: Error) -> Error {
     error.within(show(place.as_bytes()))
 }
 
-/// Format a path for people: undecodable bytes and control characters are escaped.
+/// Format a path for people, `.` for the empty one: undecodable bytes and control characters are
+/// escaped.
 pub fn show(path: &[u8]) -> String {
     if path.is_empty() {
         return ".".to_owned();
@@ -206,6 +208,7 @@ pub fn show(path: &[u8]) -> String {
     text
 }
 
+/// Append a character as `show` formats it.
 fn show_char(letter: char, shown: &mut String) {
     let code = u32::from(letter);
     let _ = match letter {

@@ -12,7 +12,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Return the bytes from `from` up to `to`; empty if there are none.
+    /// Return the bytes from `from` up to `to` without a copy; those that do not exist are left
+    /// out.
     #[must_use]
     pub fn part(&self, from: usize, to: usize) -> Self {
         let begin = self.from.saturating_add(from).min(self.to);

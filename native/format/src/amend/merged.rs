@@ -55,7 +55,8 @@ impl Merged {
         Ok(merged)
     }
 
-    /// Add the old or the new leaf of one name, or neither, as the amendment says.
+    /// Add the leaf of one name: the new one, or else the old one unless it is gone; for a name in
+    /// an unknown state the old one without its link.
     fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();

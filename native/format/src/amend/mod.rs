@@ -37,7 +37,8 @@ pub fn amend<R: ObjectReader>(
     }
 }
 
-/// Amend a snapshot; with `is_sparse`, unchanged pieces are not read.
+/// Amend a snapshot; with `is_sparse`, unchanged pieces are not read, and it may fail with
+/// `SameKey`.
 fn amend_by<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,

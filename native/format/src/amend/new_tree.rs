@@ -32,6 +32,7 @@ pub(super) struct NewTree<'a> {
 }
 
 impl<'a> NewTree<'a> {
+    /// Begin without a directory; the tree `past` is the result if there are no amendments.
     pub(super) fn new(past: Oid, amendments: &'a [Amendment]) -> Self {
         let numbered = amendments.iter().enumerate();
         Self {
@@ -147,7 +148,8 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// Apply the next amendment to the next directory of the snapshot, and count the leaves.
+    /// Apply the next amendment to the next directory of the snapshot; counts the leaves, and notes
+    /// names in `gone` that it lacks.
     pub(super) fn change<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
@@ -178,7 +180,7 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// Add a directory that the snapshot does not have.
+    /// Add the directory of the next amendment, which the snapshot does not have.
     pub(super) fn make(
         &mut self,
         amendment: &'a Amendment,
@@ -249,6 +251,7 @@ impl<'a> NewTree<'a> {
             self.result.removed_directories.saturating_add(directories);
     }
 
+    /// Write what is still open; returns the new tree with all counts.
     pub(super) fn finish(self, writer: &mut impl ObjectWriter) -> Result<Amended> {
         let tree = self.layout.finish(writer)?;
         Ok(Amended {

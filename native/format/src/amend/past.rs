@@ -19,6 +19,8 @@ pub(super) struct SnapshotReader<'a, R> {
 }
 
 impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
+    /// Read a snapshot of at most `entries` entries; with `is_sparse`, unchanged pieces are not
+    /// read.
     pub(super) fn new(snapshot: &'a Snapshot<R>, entries: u64, is_sparse: bool) -> Self {
         Self {
             snapshot,

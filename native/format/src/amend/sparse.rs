@@ -232,6 +232,7 @@ struct Outline {
 }
 
 impl Outline {
+    /// Describe a piece with this text, which is empty for the first one.
     fn of(located: Located, text: &[u8]) -> Result<Self> {
         let is_sure = match located.name {
             None => false,

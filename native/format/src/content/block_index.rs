@@ -133,7 +133,8 @@ pub struct BlockIndex {
 }
 
 impl BlockIndex {
-    /// Make the index of a file of `size` bytes; each block but the last has `block` bytes.
+    /// Make the index of a file of `size` bytes; each block but the last has `block` bytes.  An
+    /// error for another number of blocks, and for a file too small for an index.
     pub fn new(size: u64, block: u64, blocks: Vec<Block>) -> Result<Self> {
         if !may_have_index(size) || blocks.len() as u64 != count_blocks(size, block) {
             return Err(Error::new("the number of blocks does not match the file"));
@@ -181,7 +182,7 @@ impl BlockIndex {
         })
     }
 
-    /// Return the numbers of the blocks for whose sources `is_such` is true.
+    /// Return the numbers, from 0, of the blocks for whose sources `is_such` is true.
     pub fn numbers(
         &self,
         sources: &[BlockSource],
@@ -191,7 +192,8 @@ impl BlockIndex {
         numbered.filter_map(move |(number, source)| is_such(*source).then_some(number))
     }
 
-    /// Return the source of each block, given the index of the older version.
+    /// Return the source of each block, given the index of the older version, if there is one; one
+    /// with blocks of another size is ignored.
     pub fn sources(&self, older: Option<&Self>) -> Vec<BlockSource> {
         let older = older.filter(|older| older.block == self.block);
         let before = older.map_or(&[][..], Self::blocks);
@@ -254,7 +256,7 @@ impl BlockIndex {
         &self.blocks
     }
 
-    /// Return the byte range of block `number`.
+    /// Return the byte range of block `number`, from 0; empty behind the last one.
     pub fn range(&self, number: usize) -> Range<u64> {
         let begin = self.block.saturating_mul(number as u64).min(self.size);
         begin..begin.saturating_add(self.block).min(self.size)

@@ -41,7 +41,8 @@ impl Head {
         }
     }
 
-    /// Take a head, and the content of a file, from the front; `None` if more bytes are needed.
+    /// Take a head, and the content of a file, from the front; `None`, and nothing is taken, if
+    /// more bytes are needed.  An error for an unknown kind or too large a file.
     pub fn read_from<'a>(from: &mut Cursor<'a>) -> Result<Option<(Self, &'a [u8])>> {
         let mut rest = *from;
         let Some(kind) = rest.byte() else {

@@ -66,7 +66,7 @@ impl Columns {
         self.entries == 0
     }
 
-    /// Add an entry; a directory has an empty name and the path `directory`.
+    /// Add an entry of `directory`; with an empty name it is `directory` itself.
     pub fn push(&mut self, role: Role, directory: &RelPath, entry: &Entry<'_>) {
         self.text.extend_from_slice(directory.as_bytes());
         if !entry.name.is_empty() {

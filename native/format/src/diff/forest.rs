@@ -44,7 +44,8 @@ pub(crate) struct Forest {
 }
 
 impl Forest {
-    /// Read everything at and below `roots`, except below directories for which `is_known` is true.
+    /// Read everything at and below `roots`, at most `entries` entries; a directory whose id
+    /// `is_known` becomes a node, but is not read.
     pub(crate) fn read<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         roots: &[OwnTree],

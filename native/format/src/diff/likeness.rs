@@ -105,6 +105,7 @@ impl<K: Ord + Copy> Holders<K> {
             .is_ok()
     }
 
+    /// Return the numbers of the directories that have the thing `key`.
     fn of(&self, key: &K) -> impl ExactSizeIterator<Item = usize> {
         let begin = self.sorted.partition_point(|(held, _)| held < key);
         let from = self.sorted.get(begin..).unwrap_or_default();
@@ -119,7 +120,8 @@ impl<K: Ord + Copy> Holders<K> {
 struct Texts(HashMap<Oid, u64>);
 
 impl Texts {
-    /// Hash the lines of the `wanted` pieces, each with its directory; ends after `LINES_MOST` lines.
+    /// Return the hashes of the lines of the `wanted` pieces that were not read yet, each with the
+    /// number of its directory; ends after about `LINES_MOST` lines.
     fn hash_lines<R: ObjectReader>(
         &mut self,
         side: Side<'_, R>,
@@ -168,7 +170,8 @@ impl Texts {
         self.0.get(piece).copied().unwrap_or(PIECE_LINES as u64)
     }
 
-    /// Return the lines at and below each directory; `known` gives those of equal subtrees.
+    /// Return the lines at and below each directory; `known` gives those of a directory that was
+    /// not read, and 0 for others.
     fn weights(&self, forest: &Forest, known: impl Fn(&Node) -> u64) -> Vec<u64> {
         let weigh = |node: &Node| {
             let pieces = node.pieces.iter().map(|piece| self.count(piece));
@@ -215,8 +218,9 @@ impl SharedLines {
         }
     }
 
-    /// Return all shared lines, after adding those of subdirectories to pairs of their parents: of each
-    /// subdirectory, those of its best twins of the same name.
+    /// Return the shared lines of each new directory.  The lines that a subdirectory shares with
+    /// old ones of its name, the best `HOLDERS` of them, were added to those of their parents
+    /// before.
     fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
         for number in (0..self.0.len()).rev() {
             let Some(above) = new.above(number) else {

@@ -30,7 +30,8 @@ pub struct ListingPair {
 }
 
 impl ListingPair {
-    /// Compare listings of one path; `moved` is set if the old one was at another path.
+    /// Compare listings of one path, `None` for a side without it; `moved` is set if the old one
+    /// was at another path.
     pub fn new(old: Option<Listing>, new: Option<Listing>, moved: Option<Move>) -> Self {
         Self {
             old,
@@ -153,7 +154,7 @@ impl<'a> Reading<'a> {
         Ok(reading)
     }
 
-    /// Return the next entry, and decode the one after it.
+    /// Return the next entry, `None` at the end, and decode the one after it.
     fn advance_entry(&mut self) -> Result<Option<Entry<'a>>> {
         self.place = self.leaves.clone();
         let next = self.leaves.next().transpose()?;

@@ -57,7 +57,8 @@ impl Moves {
         self.taken.contains(old)
     }
 
-    /// Return the move that brought the directory at `new`, directly or with a parent.
+    /// Return the move that brought the directory at `new`, directly or with a parent; `None` if it
+    /// did not move.
     pub(super) fn around(&self, new: &RelPath) -> Option<Move> {
         if self.sources.is_empty() {
             return None;
@@ -164,7 +165,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pair similar directories, beginning with the most similar ones.
+    /// Pair directories that share at least half of the lines of the larger one, beginning with the
+    /// most shared lines.
     fn match_alike<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

@@ -202,7 +202,7 @@ impl<'a, R: ObjectReader> Trees<'a, R> {
         }
     }
 
-    /// Join texts and columns to pieces; those not `known` to differ are looked up.
+    /// Join texts and columns to pieces; the columns of keys that are not `known` are looked up.
     fn pieces(
         &self,
         texts: &PieceIds,

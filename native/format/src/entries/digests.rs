@@ -3,7 +3,7 @@
 use crate::limits::DIGEST_BYTES;
 use crate::shared::Shared;
 
-/// Return true if a column has no digest.
+/// Return true if a column is empty or has only zeros: no digest.
 pub fn is_zero(digests: &[u8]) -> bool {
     digests.iter().fold(0, |all, byte| all | byte) == 0
 }

@@ -77,7 +77,9 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Decode `text`, which begins with the tab of its first field or is empty.
+    /// Decode `text`, which begins with the tab of its first field or is empty; without a mode,
+    /// `default_mode` is meant.  An error for fields that are out of order or repeated, and for one
+    /// that only a newer version understands.
     pub(crate) fn decode(text: &'a [u8], default_mode: u16) -> Result<Self> {
         let mut fields = Self {
             mode: default_mode,
@@ -175,7 +177,8 @@ fn decode_owner(value: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(owner)
 }
 
-/// Parse a decimal number of at most `digits` digits, without a leading zero.
+/// Parse a decimal number of at most `digits` digits, without a leading zero; `None` for other
+/// text.
 pub(crate) fn number(text: &[u8], digits: usize) -> Option<u64> {
     let good = text.len() <= digits
         && text.iter().all(u8::is_ascii_digit)

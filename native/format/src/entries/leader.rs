@@ -6,7 +6,8 @@ use huai_git::find::split_before;
 use crate::escape::put_escaped;
 use crate::path::{RelPath, parent, quote_bytes};
 
-/// Return the leader for `relative`, as stated by the hardlink `name` in `directory`.
+/// Return the leader for `relative`, as stated by the hardlink `name` in `directory`; an error
+/// unless it is in the module, canonical, and before the link in tree order.
 pub(crate) fn resolve(relative: &[u8], directory: &RelPath, name: &[u8]) -> Result<RelPath> {
     let (mut base, mut rest) = (directory.as_bytes(), relative);
     let mut left: Option<&[u8]> = None;

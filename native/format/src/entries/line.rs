@@ -229,7 +229,7 @@ pub fn raw_leaves<'a>(
     })
 }
 
-/// Decode the attribute fields of a directory.
+/// Decode the attribute fields of a directory, as an entry without a name; `path` is for errors.
 pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entry<'a>> {
     let place = |error: Error| at(path, error);
     let mut rest = Cursor::new(attributes);
@@ -246,12 +246,13 @@ pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entr
     Ok(fields.of(Cow::Borrowed(b""), mtime, Body::Directory))
 }
 
-/// Return true if sorted `leaves` have a raw name; reads a few lines only.
+/// Return true if sorted `leaves` have a leaf with this raw name; reads a few lines only.
 pub fn has_leaf(leaves: &[u8], name: &[u8]) -> Result<bool> {
     Ok(find_leaf(leaves, name)?.is_some())
 }
 
-/// Return the range of the line of a raw name in sorted `leaves`; reads a few lines only.
+/// Return the range of the line, LF included, of the leaf with this raw name in sorted `leaves`;
+/// `None` if they lack it.  Reads a few lines only.
 pub fn find_leaf(leaves: &[u8], name: &[u8]) -> Result<Option<Range<usize>>> {
     let (mut begin, mut end) = (0, leaves.len());
     while let Some(left) = leaves.get(begin..end).filter(|left| !left.is_empty()) {

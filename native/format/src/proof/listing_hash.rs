@@ -61,7 +61,7 @@ impl ListingHashes {
 
     /// Return the hash of a tree; computes and stores missing hashes.
     ///
-    /// `stopped` returns true if the call has to end, and is called for each tree.
+    /// `stopped` is called for each tree; if it returns true, the call fails with `Stopped`.
     pub fn of_tree(
         &mut self,
         tree: Oid,
@@ -127,7 +127,7 @@ impl ListingHashes {
     }
 }
 
-/// Take a record; `None` if its checksum is wrong.
+/// Take a record; `None` if its checksum is wrong, or none is left.
 fn take_record(from: &mut Cursor<'_>) -> Option<(Oid, Hash)> {
     let (oid, hash) = (Oid::new(from.array()?), from.array()?);
     (from.u32()? == checksum(&oid, &hash)).then_some((oid, hash))
@@ -140,6 +140,7 @@ fn checksum(oid: &Oid, hash: &Hash) -> u32 {
     sum.value()
 }
 
+/// Return BLAKE3 of git's header and the content of an object.
 fn of_object(kind: Kind, content: &[u8]) -> Hash {
     let mut hasher = Hasher::new();
     hasher.update(kind.name().as_bytes());

@@ -19,7 +19,8 @@ pub const SEED_BYTES: usize = 32;
 pub struct Ed25519Key(Ed25519PublicKey);
 
 impl Ed25519Key {
-    /// Parse a line of an `authorized_keys` file without options; a comment may follow the key.
+    /// Parse a line of an `authorized_keys` file without options; a comment may follow the key.  An
+    /// error for another type of key than Ed25519.
     pub fn parse(line: &str) -> Result<Self> {
         if line.len() > KEY_BYTES {
             return Err(Error::new("a public key that is too long"));
@@ -50,7 +51,8 @@ impl fmt::Display for Ed25519Key {
     }
 }
 
-/// Return the signer of `message`; an error for a malformed signature or one of another message.
+/// Return the signer of `message`; an error for a signature that is malformed, not made by an
+/// Ed25519 key with SHA-512, or of another message or `namespace`.
 ///
 /// Each signature has one spelling, that of ssh-keygen; the final line end may be missing.
 pub fn verify(namespace: &str, message: &[u8], armored: &[u8]) -> Result<Ed25519Key> {
@@ -79,7 +81,8 @@ pub fn verify(namespace: &str, message: &[u8], armored: &[u8]) -> Result<Ed25519
 pub struct Signer(PrivateKey);
 
 impl Signer {
-    /// Parse a key file of ssh-keygen.
+    /// Parse the content of a key file of ssh-keygen; an error if it has a passphrase or another
+    /// type of key than Ed25519.
     pub fn parse(file: &[u8]) -> Result<Self> {
         let key = PrivateKey::from_openssh(file)
             .map_err(|error| Error::new(format!("not a private key of OpenSSH: {error}")))?;

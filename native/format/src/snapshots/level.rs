@@ -223,13 +223,13 @@ impl Walk {
         }
     }
 
-    /// Return the next directory.
+    /// Return the next directory; `None` at the end.
     pub fn next<R: ObjectReader>(&mut self, snapshot: &Snapshot<R>) -> Result<Option<Listing>> {
         self.next_of(snapshot, |_| true)
     }
 
-    /// Return the next directory for which `wanted` is true; own directories for which it is false
-    /// are not read.
+    /// Return the next directory for which `wanted` is true, `None` at the end; own directories for
+    /// which it is false are not read, nor is what is below them.
     pub fn next_of<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

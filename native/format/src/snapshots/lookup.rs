@@ -91,7 +91,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(is_leaf || self.listing(path)?.is_some())
     }
 
-    /// Return the directory at `path` and everything below it.
+    /// Return the directory at `path` and everything below it; empty if it is missing.
     pub fn subtree(&mut self, path: &RelPath) -> Result<Subtree> {
         let (here, tree) = self.own_above(path)?;
         if here == *path {
@@ -127,7 +127,7 @@ impl<R: ObjectReader> Lookup<R> {
         Arc::clone(&self.snapshot)
     }
 
-    /// Return the own directory that describes the directory at `path`.
+    /// Return the innermost own directory at `path` or above it; `path` itself may be missing.
     pub fn directory_around(&mut self, path: &RelPath) -> Result<Arc<OwnDirectory>> {
         let (here, tree) = self.own_above(path)?;
         Ok(Arc::clone(&self.open(&here, tree)?.directory))
@@ -160,7 +160,8 @@ impl<R: ObjectReader> Lookup<R> {
         (RelPath::trusted(path.to_vec()), tree)
     }
 
-    /// Return the piece of the own directory at `path` that contains `start`, if any does.
+    /// Return the only piece of the own directory at `path`, with the git tree `tree`, that can
+    /// contain `start`, and keep it as the last one; `None` if all pieces begin later.
     fn manifest(
         &mut self,
         path: &RelPath,
@@ -221,7 +222,8 @@ impl Subtree {
         Self::Inline(Vec::new().into_iter())
     }
 
-    /// Return the next directory for which `wanted` is true; `snapshot` is that of the lookup.
+    /// Return the next directory for which `wanted` is true, `None` at the end; `snapshot` is that
+    /// of the lookup.
     pub fn next_of<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

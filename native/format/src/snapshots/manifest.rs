@@ -119,7 +119,8 @@ pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
 }
 
 impl Manifest {
-    /// Split `text`; `column` is its digest column, or empty.
+    /// Split `text`; `column` is its digest column, or empty.  An error unless both fit together,
+    /// and the lines of directories nest and are in order; lines of leaves are not decoded.
     pub fn decode(text: &Shared, column: &Shared) -> Result<Self> {
         piece_start(text)?; // checks that it begins with a name
         let lines: usize = text.iter().map(|&byte| usize::from(byte == b'\n')).sum();
@@ -275,8 +276,10 @@ fn bundle(blocks: impl Iterator<Item = ManifestBlock>) -> Result<Vec<InlineDirec
     Ok(inline)
 }
 
-/// Return the last component of a directory's line, checking it against the components `above` of
-/// the line before.
+/// Return the raw last component of a directory's path; an error unless it comes after the path
+/// `former` in tree order, and below a listed directory.
+///
+/// `above` has the components of `former`, and then those of this path.
 fn nested_name(relative: &[u8], former: &[u8], above: &mut Vec<Vec<u8>>) -> Result<Vec<u8>> {
     let misplaced = || Error::new("a directory without the one above it");
     let outside = parent(relative);

@@ -33,7 +33,8 @@ pub struct OwnDirectory {
 }
 
 impl OwnDirectory {
-    /// Decode the git tree `data` of the directory at `path`.
+    /// Decode the git tree `data` of the directory at `path`; an error for an unknown item, or
+    /// without a manifest.
     pub fn decode(path: RelPath, data: &[u8]) -> Result<Self> {
         let place = |error| at(&path, error);
         let mut children = Vec::new();

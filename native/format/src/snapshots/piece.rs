@@ -66,7 +66,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// Make a reader of the tree of digest columns.
+    /// Make a reader of the tree of digest columns, `None` if it is empty; `place` is for errors.
     pub fn columns(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
         let suffix = COLUMN_SUFFIX;
         Self {
@@ -145,6 +145,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         Ok(parsed)
     }
 
+    /// Parse an item as a piece below `prefix`; `None` if it is not one.
     fn piece(&self, item: &TreeItem<'_>, prefix: &[u8]) -> Option<Item> {
         let (key, suffix) = item.name.split_first_chunk()?;
         let good = !item.is_tree && key.starts_with(prefix) && suffix == self.suffix;
@@ -190,6 +191,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         Ok(())
     }
 
+    /// Read a tree, which is at `prefix`, for its pieces to be collected.
     fn open(&self, tree: Oid, prefix: &[u8], found: &PieceIds) -> Result<Level> {
         Ok(Level {
             items: self.read_node(tree, prefix)?.into_iter(),

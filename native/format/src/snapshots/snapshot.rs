@@ -68,7 +68,8 @@ impl<R: ObjectReader> Snapshot<R> {
         OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
     }
 
-    /// Read one piece with its digests, checking that its key is that of its start.
+    /// Read one piece with its digests; an error unless its key is that of its start and both are
+    /// within the limits.  `place`, its directory, is for errors.
     pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
         let text = self.manifest_text(name, piece, place)?;
         let mut column = Vec::new();
@@ -88,13 +89,13 @@ impl<R: ObjectReader> Snapshot<R> {
         })
     }
 
-    /// Read and split one piece.
+    /// Read and split one piece, as `text` and `Manifest::decode` do.
     pub fn manifest(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
         let Text { text, column } = self.text(name, piece, place)?;
         Manifest::decode(&text, &column).map_err(|error| at(place, error))
     }
 
-    /// Read a piece, and return its start.
+    /// Read the text of a piece, and return its start.
     pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
         let text = self.manifest_text(name, piece, place)?;
         start_of(&text, place)
@@ -164,6 +165,7 @@ impl<R: ObjectReader> Snapshot<R> {
 }
 
 /// Return the last of the sorted pieces that begins at or before `start`: no other can contain it.
+/// `None` if all begin later.
 pub(super) fn holding<'a>(pieces: &'a [Located], start: &Start) -> Option<&'a Located> {
     let after = pieces.partition_point(|piece| piece.start <= *start);
     pieces.get(..after).and_then(<[Located]>::last)

@@ -33,7 +33,8 @@ pub struct Digested {
 }
 
 impl Digested {
-    /// List the files after the path `after`, which need not exist, or all.
+    /// List the files that come after the path `after`, which need not exist, in tree order, or
+    /// all.
     pub fn new<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         limit: EntryLimit,
@@ -46,7 +47,8 @@ impl Digested {
         }
     }
 
-    /// Return the next files: at most `files`, and no more once their sizes add up to `bytes`; empty at the end.
+    /// Return the next files with a digest in tree order, hardlinks left out: at most `files`, and
+    /// no more once their sizes add up to `bytes`; empty at the end.
     pub fn batch<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

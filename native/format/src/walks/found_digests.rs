@@ -73,7 +73,8 @@ impl FoundDigests {
         Ok(has_more.then_some(column))
     }
 
-    /// Return the digest that was found for a leaf or its leader; `None` if the file has changed.
+    /// Return the digest that was found for a leaf or its leader; `None` without one, or if the
+    /// file has changed.
     fn digest_of(
         &self,
         directory: &RelPath,

@@ -91,7 +91,8 @@ fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
     }
 }
 
-/// Check that `leader_entry` is that of a leader, and equals a member of the group.
+/// Check that `leader_entry`, the entry at `leader` if there is one, is a file without a link, and
+/// equals a member of the group.
 fn check_equal(leader: &RelPath, member: &Member, leader_entry: Option<&Entry<'_>>) -> Result<()> {
     let is_leader = |entry: &&Entry<'_>| matches!(entry.body, Body::File { link: None, .. });
     let reason = match leader_entry.filter(is_leader) {

@@ -134,8 +134,9 @@ impl Cutter {
         Ok(items)
     }
 
-    /// Write the piece before a unit if the unit's name or the size of the piece requires it, unless
-    /// two pieces would get the same key.
+    /// Write the piece before a unit of these `lines` and `size` bytes if its name `start` or the
+    /// size of the piece requires it, unless two pieces would get the same key: `SameKey` if the
+    /// piece before was kept.
     fn cut_before(
         &mut self,
         start: &[u8],
@@ -161,7 +162,8 @@ impl Cutter {
         Ok(())
     }
 
-    /// Keep a complete piece after writing the one before; the next unit begins another one.
+    /// Keep a complete piece after writing the one before; the next unit begins another one.  Fails
+    /// with `SameKey` if another piece has this key.
     pub(crate) fn keep(
         &mut self,
         key: Key,

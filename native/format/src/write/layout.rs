@@ -65,7 +65,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Add a directory, not the root, with everything below it, as the git tree `tree`.
+    /// Add a directory, not the root, with everything below it, as the git tree `tree`.  An error
+    /// unless it comes in tree order.
     pub fn graft(&mut self, path: &[u8], tree: Oid, writer: &mut impl ObjectWriter) -> Result<()> {
         self.reach(path, writer)?;
         let above = self.open.last_mut().ok_or_else(|| out_of_order(path))?;
@@ -81,7 +82,8 @@ impl Layout {
         }
     }
 
-    /// Keep a piece of the directory at `path`, which was `cut`; its next unit begins another one.
+    /// Keep a piece of the directory at `path`, which was `cut`, after closing those below it; its
+    /// next unit begins another piece.
     pub(crate) fn keep(
         &mut self,
         path: &[u8],
@@ -165,6 +167,7 @@ struct Block {
 }
 
 impl Block {
+    /// Make the block of a listing whose leaves have `leaves` lines.
     fn new(listing: &ListingText<'_>, leaves: usize) -> Self {
         let mut block = Self {
             relative: Vec::new(),
@@ -229,6 +232,7 @@ struct Open {
 }
 
 impl Open {
+    /// Begin a directory; a manifest that is long already is cut from its first line on.
     fn new(listing: &ListingText<'_>, writer: &mut impl ObjectWriter) -> Result<Self> {
         let leaves = count_lines(listing.leaves);
         let mut open = Self {
