@@ -68,13 +68,15 @@ impl Filter {
         self.rules.is_empty()
     }
 
-    /// Return true if `path` is mirrored, provided that the directories above it are.
+    /// Return true if `path` is mirrored, provided that the directories above it are; true if no
+    /// rule matches.
     fn includes(&self, path: &[u8], is_directory: bool) -> bool {
         let decide = || self.decide(path, is_directory, Side::Sender);
         path.is_empty() || decide().is_none_or(|(_, rule)| rule.include)
     }
 
-    /// Return true if `path`, which the upstream does not have, is protected from deletion.
+    /// Return true if an exclude rule protects `path`, which the upstream does not have, from
+    /// deletion; the directories above it are not looked at.
     pub fn protects(&self, path: &[u8], is_directory: bool) -> bool {
         let decide = || self.decide(path, is_directory, Side::Receiver);
         !path.is_empty() && decide().is_some_and(|(_, rule)| !rule.include)
@@ -149,8 +151,8 @@ impl Selector {
         self.filter.includes(path, false) && self.reaches(huai_format::path::parent(path), true)
     }
 
-    /// Return `entry` of a mirrored directory if it is mirrored itself; a hardlink whose leader is
-    /// left out becomes a separate file.
+    /// Return `entry` of a mirrored directory if it is mirrored itself, else `None`; a hardlink
+    /// whose leader is left out becomes a separate file.  A directory is always returned.
     pub fn admit<'a>(&mut self, directory: &RelPath, mut entry: Entry<'a>) -> Option<Entry<'a>> {
         if self.filter.is_empty() || matches!(entry.body, Body::Directory) {
             return Some(entry);

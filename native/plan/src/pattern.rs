@@ -125,7 +125,8 @@ impl Pattern {
         }
     }
 
-    /// Return true if the glob matches `text`, or with `dir/***` a directory above it.
+    /// Return true if the glob matches `text`, the part of a path; with `dir/***`, if it matches a
+    /// directory above, or `text` as a directory.
     fn fits(&self, text: &[u8], is_directory: bool) -> bool {
         if !self.with_all_below {
             return self.glob.matches(text);

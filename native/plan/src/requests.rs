@@ -21,7 +21,8 @@ pub struct RequestNames {
 
 impl RequestNames {
     /// Name the files at `paths`, those of a directory one after the other; each name begins with
-    /// `start`, the empty one of the root included.  Without a `lookup` only files are named.
+    /// `start`, also that of the root.  A directory of which all files are wanted is named instead
+    /// of two or more files; never without a `lookup`.
     ///
     /// A directory with subdirectories is not named: they would arrive too, empty.
     pub fn of<R: ObjectReader>(

@@ -33,7 +33,7 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Return the mode that `entry` must have; `None` if any is right.
+    /// Return the mode that `entry` must have; `None` if any is right, as for a symlink.
     pub fn of(&self, entry: &Entry<'_>) -> Option<u16> {
         let rule = match entry.body {
             Body::File { .. } => self.file,
@@ -72,7 +72,7 @@ impl<R: ObjectReader> Selection<R> {
         }
     }
 
-    /// Return the next directory, with leaves that may not be selected.
+    /// Return the next selected directory, `None` at the end; `admit` selects its leaves.
     pub fn next_directory(&mut self) -> Result<Option<Listing>> {
         let selectors = &mut self.selectors;
         let mut reached = |path: &RelPath| {
@@ -92,8 +92,8 @@ impl<R: ObjectReader> Selection<R> {
         }
     }
 
-    /// Return a leaf of the last directory as the local tree gets it, apart from its mode, if it
-    /// is selected.
+    /// Return a leaf of the last directory as the local tree gets it, apart from its mode; `None`
+    /// if it is not selected.
     pub fn admit<'a>(&mut self, directory: &RelPath, entry: Entry<'a>) -> Option<Entry<'a>> {
         let mut selectors = self.selectors.iter_mut();
         selectors.try_fold(entry, |entry, each| each.admit(directory, entry))

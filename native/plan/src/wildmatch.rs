@@ -70,6 +70,7 @@ impl Glob {
         *self.tokens == [Token::Star]
     }
 
+    /// Make a glob, with the literal start and end of its tokens.
     fn of(tokens: Vec<Token>) -> Self {
         let bytes = |token: &Token| match token {
             Token::Byte(byte) => Some(*byte),
@@ -152,6 +153,7 @@ fn fits(tokens: &[Token], text: &[u8]) -> bool {
 }
 
 impl Token {
+    /// Return true if the token, which is not a star, matches the byte.
     fn takes(&self, byte: u8) -> bool {
         match self {
             Self::Byte(own) => *own == byte,
@@ -175,7 +177,7 @@ impl Class {
     }
 }
 
-/// Parse the token with which `rest` begins; returns the rest after it, `None` if malformed.
+/// Parse the token with which `rest` begins; returns it and what follows, `None` if malformed.
 fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     Some(match rest {
         [b'\\'] | [] => return None,
@@ -193,7 +195,8 @@ fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     })
 }
 
-/// Parse a class after its bracket; returns the rest after it, `None` if it is not closed.
+/// Parse a class after its bracket; returns it and what follows, `None` if it is not closed or has
+/// an unknown name.
 fn class(inside: &[u8]) -> Option<(Class, &[u8])> {
     let (negated, start) = match inside {
         [b'!' | b'^', after @ ..] => (true, after),
@@ -212,7 +215,8 @@ fn class(inside: &[u8]) -> Option<(Class, &[u8])> {
     Some((class, rest.get(1..)?))
 }
 
-/// Parse one part of a class; returns the rest after it.  `previous` is the first byte of a range.
+/// Parse one part of a class, and add its bytes to `to`; returns what follows, `None` if malformed.
+/// `previous` is the byte before, with which a range may begin.
 fn member<'a>(rest: &'a [u8], previous: &mut Option<u8>, to: &mut Class) -> Option<&'a [u8]> {
     let first = previous.take();
     let (byte, after) = match (rest, first) {

@@ -28,7 +28,8 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Add to `table` what `selector` selects, with modes changed by `modes`.
+    /// Add to `table` what `selector` selects, with modes changed by `modes`; the local state of
+    /// these rows is unknown.
     pub fn new(table: &'a mut Candidates, selector: Selector, modes: Modes) -> Self {
         Self {
             table,
@@ -47,7 +48,7 @@ impl<'a> Changes<'a> {
         self.taken = 0;
     }
 
-    /// Return true if further changes have no effect.
+    /// Return true if further changes are of no use: the table is full, or `moves_differ`.
     pub fn is_over(&self) -> bool {
         self.moves_differ || self.full.is_some()
     }
@@ -95,6 +96,7 @@ impl Sink for Changes<'_> {
         }
     }
 
+    /// Count a move, and note it in `moves`, or that `moves_differ`.
     fn moved(&mut self, old: &RelPath, new: &RelPath) {
         self.taken += 1;
         let (old, new) = (old.as_bytes(), new.as_bytes());
@@ -108,8 +110,8 @@ impl Sink for Changes<'_> {
 }
 
 impl Candidates {
-    /// Merge the rows of each path, in tree order: the last wanted state, and all past ones.
-    /// The local state of all rows becomes unknown.
+    /// Merge the rows of each path, in tree order: the last wanted state, all past ones, and the
+    /// rest of the first row.
     pub fn merge(&mut self) {
         let is_before =
             |one: &Row, other: &Row| path_order(self.path(one), self.path(other)).is_lt();
@@ -154,7 +156,8 @@ impl Candidates {
         next.is_some_and(|row| is_within(self.path(row), path))
     }
 
-    /// Mark these paths as free of local entries; rows must be in tree order.
+    /// Mark these paths as free of local entries, those without a row left out; rows must be in
+    /// tree order.
     pub fn vacate(&mut self, paths: &[Vec<u8>]) {
         let places = paths.iter().filter_map(|path| {
             let order = |row: &Row| path_order(self.path(row), path);

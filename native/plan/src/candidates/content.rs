@@ -50,7 +50,8 @@ impl Candidates {
         local_digest.is_some_and(|digest| digest == self.bytes(wanted.digest))
     }
 
-    /// Return the digest of the local file: it was hashed, or all earlier snapshots agree on it.
+    /// Return the digest of the local file, if it was hashed, or all earlier snapshots with its
+    /// size and time state the same one; else `None`.
     pub fn known_digest(&self, row: &Row) -> Option<&[u8]> {
         if !row.digest.is_empty() {
             return Some(self.bytes(row.digest));
@@ -64,14 +65,16 @@ impl Candidates {
         (digests.all(|digest| digest == first) && !first.is_empty()).then_some(first)
     }
 
-    /// Return true if a regular file, the leader of its hardlink group, gets another inode.
+    /// Return true if the row wants a regular file, not a hardlink to another path, and this file
+    /// gets another inode: its content differs, or it leaves a group.
     pub fn replaces(&self, row: &Row) -> bool {
         row.wanted
             .is_some_and(|wanted| wanted.is_file() && !wanted.is_linked())
             && (row.differing.has(Attribute::Link) || !self.has_content(row))
     }
 
-    /// Return the digests of earlier snapshots for the file's present size and time.
+    /// Return the digests of earlier snapshots for the file's present size and time, also empty
+    /// ones.
     fn matching<'a>(&'a self, row: &'a Row, seen: &'a LocalStatus) -> impl Iterator<Item = Span> {
         let same =
             |each: &&Stated| each.is_file() && (each.size, each.mtime) == (seen.size, seen.mtime);

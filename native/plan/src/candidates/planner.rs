@@ -48,7 +48,8 @@ pub struct Operations {
 }
 
 impl Planned {
-    /// Plan the operations that bring all rows of `table` to their wanted state.
+    /// Plan the operations that bring all rows of `table`, which need not be in order, to their
+    /// wanted state.
     pub fn of(table: &Candidates) -> Self {
         let order = in_tree_order(table);
         let mut planner = Planner {
@@ -113,7 +114,8 @@ impl Planned {
         self.leaders.get(place).map(|leader| (&**leader, false))
     }
 
-    /// Split the leaves into `count` stages; `stages` has the stage of each position of `path_for_stage`.
+    /// Split the leaves into `count` stages; `stages` has the stage, below `count`, of each
+    /// position of `path_for_stage`.  A hardlink comes no earlier than its leader.
     pub fn in_stages(&self, table: &Candidates, count: usize, stages: &[u8]) -> Vec<Operations> {
         let before = self.leaves.len() + self.members.len();
         let leaders = self.leaders.iter().map(Vec::as_slice).zip(before..);
@@ -294,7 +296,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Return true if a file, which is not a hardlink now, has to leave a shared inode.
+    /// Return true if a file, which is not to be a hardlink, has to leave a shared inode.
     ///
     /// If the former leader is deleted, the first file of its group keeps the inode, which is noted.
     fn must_leave_inode(&mut self, row: &Row) -> bool {
@@ -351,7 +353,7 @@ fn leader(table: &Candidates, number: Number) -> Option<&[u8]> {
     wanted.is_linked().then(|| table.bytes(wanted.other))
 }
 
-/// Return the parent directories of these rows, each once.
+/// Return the parent directories of these rows, each once, in the order in which they are met.
 pub fn parents<'a>(table: &'a Candidates, rows: impl Iterator<Item = &'a Row>) -> Vec<&'a [u8]> {
     let mut visited = HashSet::new();
     let mut last: Option<&[u8]> = None;

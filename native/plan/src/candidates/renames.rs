@@ -40,7 +40,7 @@ impl Renames {
         Some(path.into())
     }
 
-    /// Return true if `path` will be in a moved directory.
+    /// Return true if `path` will be in a moved directory, which itself does not count.
     pub fn arrives(&self, path: &[u8]) -> bool {
         let own = RelPath::trusted(path.to_vec());
         !self.sources.is_empty()

@@ -7,7 +7,8 @@ use super::table::{Candidates, EntryKind, Span, Stated, StatedMode, TableFull};
 use crate::selection::Modes;
 
 impl Candidates {
-    /// Make the state of an entry; adds its owners to the table, and its texts unless `known` has the same.
+    /// Make the state of an entry with its mode changed by `modes`; adds its owners to the table,
+    /// and its texts unless `known` has the same.
     pub fn state(
         &mut self,
         entry: &Entry<'_>,

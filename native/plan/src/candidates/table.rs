@@ -210,7 +210,7 @@ impl Candidates {
         self.bytes(row.path)
     }
 
-    /// Return the entries of all past snapshots.
+    /// Return the entries of all past snapshots at the path of a row; empty if none has one.
     pub fn past(&self, row: &Row) -> &[Stated] {
         let (begin, count) = row.past;
         let range = begin as usize..begin as usize + count as usize;
@@ -222,14 +222,14 @@ impl Candidates {
         &self.local_states[row.local as usize]
     }
 
-    /// Set the local state of the row at a position.
+    /// Set the local state of the row at a position; does nothing beyond the last row.
     pub fn set_local(&mut self, position: usize, local: LocalState) {
         if let Some(row) = self.rows.get_mut(position) {
             row.local = add_local_state(&mut self.local_states, local);
         }
     }
 
-    /// Append bytes to the text.
+    /// Append bytes to the text; an error beyond four GiB.
     pub fn add_text(&mut self, bytes: &[u8]) -> Result<Span, TableFull> {
         let place = |length: usize| u32::try_from(length).map_err(|_| TableFull);
         let begin = place(self.text.len())?;
@@ -300,7 +300,7 @@ impl Default for Candidates {
     }
 }
 
-/// Return the position of a local state, which is added if new.
+/// Return the position of a local state; adds it, unless it is unknown or nothing.
 fn add_local_state(states: &mut Vec<LocalState>, local: LocalState) -> u32 {
     match local {
         LocalState::Unknown => UNKNOWN,

@@ -138,7 +138,9 @@ impl<R: ObjectReader> Order<R> {
         Ok(rule.map_or(0, |rule| self.stage_of(rule)))
     }
 
-    /// Return the placement of a file or symlink.
+    /// Return the placement of a file or symlink: the first matching rule decides, of volatile and
+    /// stated ones, then of the repositories, outermost first, or of the generic ones outside of
+    /// repositories.
     pub fn placement(&mut self, path: &[u8], symlink: bool) -> Result<Placement> {
         let inside = self.around(parent(path))?;
         let innermost = inside.last().copied();
@@ -193,8 +195,9 @@ impl<R: ObjectReader> Order<R> {
         }
     }
 
-    /// Return the repositories that contain `folder`, outermost first; finds and keeps those around the
-    /// directories that were not searched before.
+    /// Return the numbers of the repositories that contain `folder`, or have their top there,
+    /// outermost first; searches directories that were not searched before, and keeps what is
+    /// found.
     pub fn around(&mut self, folder: &[u8]) -> Result<Around> {
         let mut missing = Vec::new();
         let mut cached = None;
@@ -248,7 +251,8 @@ impl<R: ObjectReader> Order<R> {
         false
     }
 
-    /// Return the number of the list of markers by which `path` is a top of a profile.
+    /// Return the number of the list of markers by which `path` is a top of a profile; `None` if it
+    /// is not.
     fn top_of(&mut self, path: &[u8], profile: usize) -> Result<Option<usize>> {
         let Self { table, lookup, .. } = self;
         let tops = table.profiles.get(profile).map(|profile| &profile.tops);

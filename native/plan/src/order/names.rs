@@ -54,6 +54,7 @@ struct Inside {
 }
 
 impl Inside {
+    /// Return the names of the subdirectories that match.
     fn folders_like<'a>(&'a self, glob: &'a Glob) -> Box<dyn Iterator<Item = &'a [u8]> + 'a> {
         let folders = self.folders.iter().map(Vec::as_slice);
         match glob.text() {
@@ -84,7 +85,7 @@ impl Inside {
     }
 }
 
-/// Return true if a line begins with a name, as escaped, that matches.
+/// Return true if one of the lines begins with a name, as escaped, that matches.
 fn is_among(lines: &[u8], glob: &Glob) -> bool {
     let mut rest = lines;
     while !rest.is_empty() {
@@ -139,7 +140,7 @@ impl<R: ObjectReader> NameLookup<R> {
         Ok(self.is_directory(path)? || self.inside(parent(path), has)?)
     }
 
-    /// Return true if `folder` has `marker`.
+    /// Return true if the directory `folder` has an entry that matches `marker`.
     pub(super) fn has_marker(&mut self, folder: &[u8], marker: &Marker) -> Result<bool> {
         let mut folders = vec![folder.to_vec()];
         for glob in &marker.directories {
@@ -233,7 +234,7 @@ impl<T> Recent<T> {
         Self { most, entries }
     }
 
-    /// Return a cached value, which becomes the newest.
+    /// Return the cached value of a path, which becomes the newest; `None` if it is not cached.
     fn get(&mut self, path: &[u8]) -> Option<Arc<T>> {
         let place = self.entries.iter().rposition(|(value, _)| value == path)?;
         let entry = self.entries.remove(place);
@@ -254,7 +255,7 @@ impl<T> Recent<T> {
         self.entries.drain(..count);
     }
 
-    /// Cache a value in place of the oldest, and return it.
+    /// Cache a value, and return it; the oldest is dropped if the cache is full.
     fn keep(&mut self, path: &[u8], shared: T) -> Arc<T> {
         if self.entries.len() >= self.most {
             self.entries.remove(0);

@@ -41,7 +41,7 @@ impl StagePattern {
         Self { parts, symlinks }
     }
 
-    /// Return the same pattern, seen from any directory.
+    /// Return the pattern that matches below any directory what this one matches at the top.
     pub(super) fn seen_from_anywhere(&self) -> Self {
         let mut parts = self.parts.clone();
         if !matches!(parts.first(), Some(Part::AnyDepth)) {
@@ -64,7 +64,7 @@ impl StagePattern {
         }
     }
 
-    /// Return true if it matches `path`, which is not empty and ends in `name`.
+    /// Return true if it matches `path`, which is not empty and ends in the component `name`.
     pub(super) fn matches(&self, path: &[u8], name: &[u8], symlink: bool) -> bool {
         // Most patterns end in a name that no other path has.
         let may_end = match self.parts.last() {
@@ -102,7 +102,8 @@ fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
     }
 }
 
-/// Return the position of the first pattern that matches `path`, which is not empty.
+/// Return the position of the first pattern that matches `path`, which is not empty; `None` if none
+/// does.
 pub fn first<'a>(
     patterns: impl IntoIterator<Item = &'a StagePattern>,
     path: &[u8],
