@@ -287,7 +287,8 @@ impl<S: EntryStore> EntryList<S> {
         self.spool.flush()
     }
 
-    /// Write the objects of the tree.
+    /// Write the objects of the tree, as the last use of the list.  Fails for entries of a
+    /// directory that is not listed, and for a name that is listed twice.
     pub fn write_tree(mut self, writer: &mut impl ObjectWriter) -> Result<ListTree> {
         self.flush()?;
         let listed = in_tree_order(std::mem::take(&mut self.directories));
@@ -318,8 +319,8 @@ impl<S: EntryStore> EntryList<S> {
         })
     }
 
-    /// Write the objects of `snapshot` with the listed entries added or replaced, and without
-    /// those at `removed_paths`, whose directories must be listed.
+    /// Write the objects of `snapshot`, which has at most `limit` entries, with the listed entries
+    /// added or replaced, and without those at `removed_paths`, whose directories must be listed.
     pub fn amend<R: ObjectReader>(
         mut self,
         snapshot: &Snapshot<R>,
@@ -357,7 +358,8 @@ impl<S: EntryStore> EntryList<S> {
         amend(snapshot, limit, &amendments, writer)
     }
 
-    /// Return the text of a directory, sorted by name; an error for a name that is listed twice.
+    /// Return the text of a directory, sorted by name, and add new first names of files to
+    /// `leaders`; an error if it is not listed, or one of its names twice.
     fn listing(
         &mut self,
         path: &[u8],

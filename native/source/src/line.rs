@@ -111,6 +111,7 @@ impl<'a> Record<'a> {
         std::iter::from_fn(|| Self::read_from(&mut cursor)).collect()
     }
 
+    /// Take a record as `append_to` encodes it; `None` if too few bytes are left.
     fn read_from(bytes: &mut Cursor<'a>) -> Option<Self> {
         let first = bytes.byte()?;
         let kind = match first & !DIGESTED {

@@ -129,7 +129,7 @@ impl Mtree {
     }
 }
 
-/// Set the attribute of a word, KEYWORD or KEYWORD=VALUE.
+/// Set the attribute of a word, KEYWORD or KEYWORD=VALUE; other keywords are ignored.
 fn set(members: &mut Members, word: &[u8]) -> Result<()> {
     let equals = word.iter().position(|&byte| byte == b'=');
     let (keyword, value) = word.split_at(equals.unwrap_or(word.len()));
@@ -189,7 +189,8 @@ fn decoded(name: &[u8]) -> Result<Vec<u8>> {
     Ok(decoded)
 }
 
-/// Return the byte of an escape without its backslash, and what follows.
+/// Return the byte of an escape without its backslash, and what follows; `None` for an unknown
+/// escape.
 fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
     if let [
         high @ b'0'..=b'3',

@@ -89,6 +89,8 @@ struct RecentReader {
 }
 
 impl RecentReader {
+    /// Return the file; an error if the last event, or those before the oldest stated epoch, are
+    /// missing.
     fn finish(mut self) -> error::Result<RecentFile> {
         let is_cut = self.least.is_some() && self.oldest > self.least;
         if is_cut || self.epoch.is_some() || self.path.is_some() || self.is_new.is_some() {
@@ -146,6 +148,7 @@ impl RecentReader {
         Ok(())
     }
 
+    /// Read an object of JSON; an error if it is malformed or cut off.
     fn read_json(&mut self, from: impl Read) -> error::Result<()> {
         let mut json = serde_json::Deserializer::from_reader(from);
         let read = json.deserialize_any(&mut *self).and_then(|()| json.end());

@@ -41,7 +41,8 @@ impl TextList {
         Ok(())
     }
 
-    /// End the list; it must be complete, and have an entry.
+    /// End the list, which must be complete and not empty, and add the directories that it leaves
+    /// out.
     pub fn finish<S: EntryStore>(&mut self, entries: &mut EntryList<S>) -> Result<()> {
         let is_cut = !self.lines.is_empty() || !self.mtree.is_complete();
         self.feed(b"\n", entries)?;

@@ -376,7 +376,7 @@ impl RsyncList {
         Ok(Some(()))
     }
 
-    /// Append the farewells to the answer.
+    /// End the last list; appends the farewells to the answer.
     fn end(&mut self) {
         // The last list of an incremental sender ended the first phase.  Newer ones say farewell twice.
         let ended = usize::from(self.is_incremental);
