@@ -55,7 +55,8 @@ impl Attributes {
         time_of(self.mtime)
     }
 
-    /// Set all attributes of a file or directory with this `status`.
+    /// Set the attributes of a file or directory that differ from those in `status`, its present
+    /// ones.
     pub fn set(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         let chowned = self.set_owner(of, status)?;
         self.set_mode(of, status, chowned)?;
@@ -75,13 +76,14 @@ impl Attributes {
         matches!(self.mode, Mode::Exact(mode) if mode & OWNER_READS != 0)
     }
 
-    /// Set owner and mtime of a symlink, which has no mode on Linux.
+    /// Set owner and mtime of a symlink, which has no mode on Linux, where they differ from
+    /// `status`.
     pub fn set_of_symlink(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         self.set_owner(of, status)?;
         self.set_time(of, status)
     }
 
-    /// Set owner and group; true if they differed.
+    /// Set owner and group, unless `status` has them; true if they differed.
     pub fn set_owner(&self, of: Of<'_>, status: &Status) -> Outcome<bool> {
         if self.has_owner(status) {
             return Ok(false);

@@ -387,7 +387,8 @@ pub fn read_events(
     Ok(())
 }
 
-/// Call `each` with name and type of all entries except "." and "..".
+/// Call `each` with name and type of all entries except "." and ".." from the current position on,
+/// in any order; its first error ends the reading.
 pub fn read_names(
     directory: BorrowedFd<'_>,
     room: &mut [MaybeUninit<u8>],

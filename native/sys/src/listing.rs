@@ -57,6 +57,7 @@ impl Names {
         self.sort()
     }
 
+    /// Add a name, and shorten the prefix that all share.
     fn add(&mut self, name: &CStr, kind: FileType) -> Result<(), Errno> {
         let bytes = name.to_bytes_with_nul();
         reserve(&mut self.text, bytes.len() + 1)?;

@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Begin now, for at most `most`.
+    /// Begin now: at most `rate` bytes per second, 0 for no limit, and for at most `most`.
     pub fn new(rate: u64, most: Option<Duration>) -> Self {
         Self {
             rate,

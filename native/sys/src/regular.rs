@@ -37,8 +37,8 @@ pub fn is_absence(errno: Errno) -> bool {
     )
 }
 
-/// Open the regular file `name` of an open directory; `None` if it is not one, or was replaced
-/// meanwhile.
+/// Open the regular file `name` of an open directory, and return its status too; `None` if it is
+/// not one, or was replaced meanwhile.
 pub fn open_regular_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -47,8 +47,8 @@ pub fn open_regular_at(
     open_as_seen(directory, name, &status)
 }
 
-/// Open the regular file `name` that was examined; `None` if it is not one, or was replaced
-/// meanwhile.
+/// Open the regular file `name`, whose status was `seen`, and return its present status too; `None`
+/// if it is not one, or was replaced meanwhile.
 pub fn open_as_seen(
     directory: BorrowedFd<'_>,
     name: &[u8],

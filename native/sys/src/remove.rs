@@ -24,6 +24,7 @@ struct Removal {
 }
 
 /// Remove `name`, with everything below, in the directory open as `folder`; it may be missing.
+/// Fails with `CANCELED` after a stop.
 pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
     let failed = |errno| Error::new("remove", name, errno);
     let above = call::reopen(folder).map_err(failed)?;
@@ -94,6 +95,7 @@ impl Removal {
         Ok(())
     }
 
+    /// Return the path of the current directory, which begins with `top`, the name to remove.
     fn path(&self, top: &[u8]) -> Vec<u8> {
         let names: Vec<&[u8]> = self.line.iter().map(|(name, _)| name.as_slice()).collect();
         if names.is_empty() {

@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};
 
-/// Run `work` in `threads` threads, including the caller's, and return all results.  If fewer
-/// threads can be started, fewer do the work.  Panics if one of them does.
+/// Run `work` in `threads` threads, including the caller's, and return all results, in any order.
+/// If fewer threads can be started, fewer do the work.  Panics if one of them does.
 pub fn run<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let spawn = |_| Builder::new().spawn_scoped(scope, &work).ok();
