@@ -229,7 +229,8 @@ impl ChangeList {
         }
     }
 
-    /// Parse a line that rsync may have written, and add its paths.
+    /// Parse a line that rsync may have written, and add its paths; `is_whole` is false if no
+    /// separator ended it.
     fn read_rsync(&mut self, line: &[u8], is_whole: bool) {
         let (line, is_logged) = rsync::without_prefix(line);
         let line_kind = match self.spelling {
@@ -304,7 +305,8 @@ impl ChangeList {
         }
     }
 
-    /// Return the path from the module's root, without empty and `.` components.
+    /// Return the path from the module's root, without empty and `.` components, or the reason to
+    /// refuse it.
     fn below_root(&self, spelt: &[u8]) -> Result<RelPath, Refusal> {
         let mut roots = self.roots.iter();
         let relative = match roots.clone().find_map(|root| below(spelt, root)) {

@@ -146,7 +146,8 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(Some(count))
     }
 
-    /// Place the inode of a leaf, unless it is a further name of a file; returns its number.
+    /// Place the inode of a leaf, unless it is a further name of a file; returns number and type of
+    /// the inode.
     fn place_leaf(
         &mut self,
         directory: &RelPath,

@@ -104,7 +104,8 @@ impl FileList {
         fits
     }
 
-    /// Append the line of an entry unless its suffix excludes it; a directory `path` has no name.
+    /// Append the line of an entry unless its suffix excludes it.  `path` is the directory of a
+    /// leaf; an entry without a name is the directory `path` itself.
     fn put_row(&self, path: &RelPath, entry: &Entry<'_>, out: &mut Vec<u8>) {
         match &self.rows {
             Rows::Times => {

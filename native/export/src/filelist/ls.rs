@@ -93,6 +93,7 @@ impl Directories {
         Ok(())
     }
 
+    /// Store that the innermost open directory ends with the last one that was gathered.
     fn close(&mut self) {
         let after = self.gathered.len();
         if let Some((place, _)) = self.open.pop() {

@@ -22,7 +22,8 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// Make the set of these files.
+    /// Make the set of these files; `time`, in seconds since the epoch, is stated for their
+    /// directories.
     pub fn new(files: Vec<RelPath>, time: i64) -> Self {
         let above = files.iter().flat_map(RelPath::ancestors);
         Self {
