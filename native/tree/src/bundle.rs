@@ -39,7 +39,8 @@ struct Committed {
 }
 
 impl<R: ObjectReader> BundleReader<R> {
-    /// Read files below the directory `root`, until the response has about `most` bytes.
+    /// Read the files at `paths`, each ended by NUL, below the directory `root`, until the response
+    /// has about `most` bytes.
     pub fn new(lookup: Lookup<R>, root: &[u8], paths: Vec<u8>, most: usize) -> Result<Self> {
         Ok(Self {
             lookup,

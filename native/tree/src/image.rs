@@ -15,7 +15,7 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// Open the empty file at `path`.
+    /// Open the empty file at `path` for writing.
     pub fn open(path: &[u8]) -> Result<Self> {
         let file = change::open_file(path).map_err(|errno| Error::new("open", path, errno))?;
         let path = path.to_vec();

@@ -55,7 +55,8 @@ impl Maker {
         })
     }
 
-    /// Make an entry at a path; with a building folder it replaces what is there.
+    /// Make an entry at a path; with a building folder it replaces what is there, and a replaced
+    /// directory is moved to the building folder.
     pub fn make(&mut self, path: &[u8], entry: &NewEntry<'_>) -> Result<()> {
         let (above, name) = split(path);
         self.enter(above)?;
@@ -94,7 +95,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Set the attributes of the directory at a path.
+    /// Set the attributes of the directory at a path, after leaving the current one.
     pub fn set_attributes(&mut self, path: &[u8], attributes: &NewAttributes) -> Result<()> {
         let set = |maker: &mut Self| {
             maker.leave_current()?;
@@ -224,6 +225,7 @@ fn displace(count: &mut u64, from: change::NameIn<'_>, building: BorrowedFd<'_>)
     change::rename(from, (building, away.as_bytes()))
 }
 
+/// Make the error of the entry `name` of the directory `above`; without a name, of the directory.
 fn failed(errno: Errno, above: &[u8], name: &[u8]) -> Error {
     let between: &[u8] = if above.is_empty() || name.is_empty() {
         b""

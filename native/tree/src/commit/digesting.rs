@@ -193,6 +193,7 @@ impl<'a> Digesting<'a> {
         })
     }
 
+    /// Return true if a scrub found this content of the file damaged.
     fn is_damage(&self, file: &File<'_>, digest: Digest) -> bool {
         let damage = &self.policy.damage;
         let key = || (file.path.clone(), file.size(), file.mtime(), digest);
@@ -209,6 +210,7 @@ impl File<'_> {
         }
     }
 
+    /// Return the eight bytes at an offset of the file's record; zeros if it is shorter.
     fn number(&self, at: usize) -> [u8; 8] {
         let bytes = self
             .identity

@@ -35,7 +35,8 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// Compare with `before`, the mount points of the last commit.
+    /// Compare with `before`, the mount points of the last commit.  With `enter`, the scan enters
+    /// mount points; with `accept`, the present state of every directory is accepted.
     pub fn new(before: BTreeSet<Vec<u8>>, enter: bool, accept: bool) -> Self {
         Self {
             before,

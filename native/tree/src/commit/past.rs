@@ -43,7 +43,8 @@ pub(super) struct Builder<'a, R, W> {
 }
 
 impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
-    /// Begin at the directory `top`; empty for the root.
+    /// Begin at the directory `top`, empty for the root; `past` is the last commit, if there is
+    /// one.
     pub(super) fn new(top: &[u8], past: Option<Lookup<R>>, writer: &'a mut W) -> Self {
         Self {
             past,

@@ -142,7 +142,8 @@ pub fn relink<R: ObjectReader>(
     Ok((amended.tree, pairs))
 }
 
-/// Return the amendment of the directory that has these leaves.
+/// Return the amendment of the directory that has these leaves; `None` without leaves, or if the
+/// directory is missing.
 fn amendment<R: ObjectReader>(
     past: &mut Lookup<R>,
     names: &BTreeMap<Vec<u8>, Name>,

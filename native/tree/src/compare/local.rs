@@ -167,6 +167,8 @@ pub(crate) struct LocalReader<'a> {
 }
 
 impl<'a> LocalReader<'a> {
+    /// Read directories in `scope`; with `closes`, a directory with an unreadable entry is closed
+    /// as a whole.
     pub(crate) fn new(root: &'a Root, scope: &'a Scope, closes: bool, stop: &'a Stop) -> Self {
         Self {
             root,
@@ -203,7 +205,7 @@ impl<'a> LocalReader<'a> {
         Ok(Some(local))
     }
 
-    /// Read an open directory, unless it is on another mount.
+    /// Read an open directory; on another mount, only its own status.
     fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
         let status = call::status(handle)?;
         let own = self.scope.holds(path, true).then(|| local_status(&status));
@@ -234,6 +236,7 @@ impl<'a> LocalReader<'a> {
         Ok(Reading { frame, children })
     }
 
+    /// Examine and add all entries of an open directory.
     fn add_all(&self, local: &mut Local, handle: BorrowedFd<'_>, names: &Names) -> Outcome<()> {
         let mut below = local.path.clone();
         if !below.is_empty() {

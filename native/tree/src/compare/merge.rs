@@ -59,7 +59,8 @@ impl<R: ObjectReader> TreeComparison<R> {
         })
     }
 
-    /// Compare until the batch is full; returns true at the end.
+    /// Compare until the batch is full; returns true at the end.  Fails with `CANCELED` after a
+    /// stop.
     pub fn advance(
         &mut self,
         number_of: &NumberOf<'_>,

@@ -131,7 +131,8 @@ impl Place {
         scope.covers(path.as_bytes()) && scope.holds(path.as_bytes(), false)
     }
 
-    /// Compare a leaf of the snapshot with the local one.
+    /// Compare a leaf of the snapshot with the local one; local leaves with names before it become
+    /// extraneous.
     pub(super) fn compare_leaf(
         &mut self,
         pair: &mut Pair,
@@ -245,6 +246,7 @@ impl Place {
         }
     }
 
+    /// Count and report a wanted entry that is missing.
     fn report_missing(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),

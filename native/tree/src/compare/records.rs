@@ -141,6 +141,7 @@ impl FindingRecords {
         self.text.extend_from_slice(text);
     }
 
+    /// Append a record of kind and differing attributes, errno, and number of missing entries.
     fn put_record(&mut self, bytes: [u8; 2], why: i32, missing: u64) {
         let text_end: u32 = fit(self.text.len());
         self.bytes.extend_from_slice(&bytes);

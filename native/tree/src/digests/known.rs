@@ -32,7 +32,7 @@ pub(super) enum KnownDigest {
 }
 
 impl KnownDigest {
-    /// Return the same for a file on the file system with this number.
+    /// Return the same answer, with a known state on the file system of this number.
     pub(super) fn on(self, file_system: u64) -> Self {
         match self {
             Self::Known(state) => Self::Known(state.on(file_system)),
@@ -160,8 +160,8 @@ impl EarlierTables {
     }
 }
 
-/// Return the best state in a table for a file, and its place: the same one, or the first with
-/// its inode.
+/// Return the best state in a table for a file, and its place: the same one, or the first with its
+/// inode; `None` without these.
 fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>> {
     let mut first = None;
     let Some(table) = table else { return Ok(None) };
@@ -227,7 +227,8 @@ fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, NEW)
 }
 
-/// Add to the remains, and write them; full blocks are not rewritten.
+/// Add `states` to the table of the remains, which is made if it is missing; full blocks are not
+/// rewritten.
 pub(super) fn add_left(folder: BorrowedFd<'_>, states: &[State]) -> Outcome<()> {
     if states.is_empty() {
         return Ok(());

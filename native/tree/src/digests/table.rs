@@ -102,7 +102,7 @@ impl Table {
         Ok(same.map(|(_, place)| u64::from(*place)).collect())
     }
 
-    /// Call `visit` with every state.
+    /// Call `visit` with every state, in order; damaged blocks are left out.
     pub(super) fn for_each(&mut self, mut visit: impl FnMut(State) -> Outcome<()>) -> Outcome<()> {
         for block in 0..self.blocks {
             let states = self.states(block)?.chunks_exact(STATE);

@@ -75,7 +75,8 @@ impl Contents {
         })
     }
 
-    /// Hash files and return their results in the order of `wanted`; after a stop, some results are missing.
+    /// Hash files and return their results in the order of `wanted`; after a stop, those of files
+    /// that were not begun are missing.
     pub fn hash_files(&self, wanted: &[HashRequest<'_>], stop: &Stop) -> Vec<HashOutcome> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -117,7 +118,7 @@ impl Contents {
         (outcome.unwrap_or_else(HashOutcome::Failed), index)
     }
 
-    /// Hash a small file.
+    /// Hash a small file; `CANCELED` if no time is left.
     fn hash_small<'a>(
         &self,
         wanted: &HashRequest<'a>,

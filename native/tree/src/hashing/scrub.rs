@@ -53,7 +53,7 @@ impl Scrub {
         Root::open(root).map(Self)
     }
 
-    /// Return the verdict on each file; fewer after a stop, and when the time is up.
+    /// Return the verdict on each file, in order; fewer after a stop, and when the time is up.
     pub fn read<'a>(&self, files: impl Iterator<Item = Expected<'a>>, stop: &Stop) -> Vec<Verdict> {
         let mut reader = Reader::default();
         let mut last = LastDirectory::default();

@@ -81,7 +81,8 @@ pub fn assemble(
     assembled.map_err(|errno| Error::new("write", b"", errno))
 }
 
-/// Return those of `ranges`, as whole blocks, in which the open file `number` differs from `index`.
+/// Return those of `ranges`, as whole blocks in order, in which the open file `number` differs from
+/// `index` or cannot be read.
 pub fn wrong_ranges(
     number: u32,
     index: &BlockIndex,
@@ -127,7 +128,8 @@ fn wrong_blocks(
     Ok(wrong)
 }
 
-/// Return the ranges that differ from the same offsets of the older version.
+/// Return the ranges that differ from the same offsets of the older version, in order, adjacent
+/// ones merged.
 pub fn changed_ranges(index: &BlockIndex, sources: &[BlockSource]) -> Vec<Range<u64>> {
     let changed = index.numbers(sources, |source| source != BlockSource::Same);
     joined(changed.map(|number| index.range(number)))

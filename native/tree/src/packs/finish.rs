@@ -32,7 +32,8 @@ pub(super) fn index_name(name: &[u8]) -> Vec<u8> {
 }
 
 impl Unfinished<'_> {
-    /// Set the count in the header, and write the checksum of everything at `end`.
+    /// Set the number of objects in the header, and write at `end` the checksum of everything
+    /// before it, which is returned.
     pub(super) fn seal(&self, objects: usize, end: u64) -> Outcome<[u8; OID_BYTES]> {
         let objects = u32::try_from(objects).map_err(|_| Errno::FBIG)?;
         let mut checksum = Checksum::default();

@@ -192,7 +192,7 @@ impl Packs {
         self.folders.push(folder);
     }
 
-    /// Forget all packs.
+    /// Forget all packs, which closes them, and all cached objects; the folders stay.
     pub fn forget(&mut self) {
         self.opened.clear();
         self.recent.clear();
@@ -254,7 +254,7 @@ impl Packs {
         Ok(pack.find(other)?.is_none().then(|| pack.path.clone()))
     }
 
-    /// Return true if an object is in the pack at this path.
+    /// Return true if an object is in the known pack at this path.
     pub(crate) fn is_in(&mut self, path: &[u8], oid: &Oid) -> Parsed<bool> {
         let pack = self.opened.iter_mut().find(|pack| pack.path == path);
         pack.map_or(Ok(false), |pack| Ok(pack.find(oid)?.is_some()))
@@ -281,6 +281,7 @@ impl Packs {
         }
     }
 
+    /// Open the pack file of the first pack, unless it is open.
     fn open_first(&mut self) -> Parsed<()> {
         if let Some(pack) = self.opened.first_mut() {
             opened(&mut pack.reader, &pack.path)?;
@@ -303,7 +304,8 @@ impl Packs {
         Ok(packs)
     }
 
-    /// Return the entry of an object in a known pack, which becomes the first.
+    /// Return the entry of an object in a known pack, which becomes the first; `None` if none has
+    /// it.
     pub(crate) fn find_in_known(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         for number in 0..self.opened.len() {
             let entry = self.opened.get_mut(number).map(|pack| pack.find(oid));

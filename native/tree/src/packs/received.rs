@@ -49,8 +49,9 @@ pub struct Installed {
     pub commit: Vec<u8>,
 }
 
-/// Check the pack that was received as `name` in `folder`, append the bases of its deltas, and make it visible with its index.
-/// A pack without objects is only checked.
+/// Check the pack that was received as `name` in `folder`, append the bases of its deltas, and make
+/// it visible with its index.  A pack without objects is only checked.  Without a `target` it may
+/// hold any objects.
 ///
 /// If it fails, the pack and its index may be left under their temporary names.
 pub fn install(

@@ -56,7 +56,8 @@ impl Tree {
         first.set_mode(of, &status, chowned)
     }
 
-    /// Make a directory; false if it existed.
+    /// Make a directory; false if it existed.  The one above may get u+rwx for it, until
+    /// `restore_modes`.
     pub(super) fn make(&mut self, path: &[u8]) -> Outcome<bool> {
         let (above, name) = split(path);
         let outcome = self.folders.with_permission(&[above], |folders| {

@@ -58,7 +58,8 @@ impl Tree {
         tidied.at(path).and(put)
     }
 
-    /// Link the file at `path`, which is replaced next, to its place among the kept files, if any.
+    /// Link the leaf at `path`, which is replaced next, to its place among the kept files; does
+    /// nothing if the run keeps none, or no leaf is there.
     pub(super) fn keep_former(&mut self, path: &[u8]) -> Done {
         if !self.former.keeps() {
             return Ok(());
@@ -82,7 +83,8 @@ impl Tree {
         }
     }
 
-    /// Move the leaf at `path` to its place among the kept files.
+    /// Move the leaf at `path` to its place among the kept files, replacing one there; fails with
+    /// `ISDIR` for a directory.
     pub(super) fn move_to_kept(&mut self, path: &[u8]) -> Done {
         let (above, name) = split(path);
         let source = self.folders.open(above).at(path)?;

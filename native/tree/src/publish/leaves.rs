@@ -60,8 +60,8 @@ impl Tree {
         row(items, stop, |item| self.make_link(item))
     }
 
-    /// Make the path a name of its leader, replacing a leaf; does nothing if it is one.
-    /// Fails unless the leader has the stated size and attributes.
+    /// Make the path a name of its leader, replacing a leaf; does nothing if it is a name of the
+    /// leader already.  Fails unless the leader has the stated size and attributes.
     fn make_link(&mut self, item: &Link) -> Done {
         let path = &item.file.path;
         let leader = item
@@ -118,7 +118,8 @@ impl Tree {
         })
     }
 
-    /// Set owner, mode and times of existing files and symlinks.
+    /// Set owner, mode and times of existing files and symlinks; fails for a path with another
+    /// type.
     pub fn settle_leaves(&mut self, items: &[Leaf], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             let (Leaf::File(wanted) | Leaf::Symlink(wanted)) = item;
@@ -144,7 +145,8 @@ impl Tree {
         })
     }
 
-    /// Remove entries, which may be missing: empty directories, and leaves, which may be kept elsewhere.
+    /// Remove entries, which may be missing: empty directories, and leaves, which are moved to the
+    /// kept files after `keep_below`.
     pub fn remove_entries(&mut self, items: &[Remove], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             reject_reserved(&item.path)?;

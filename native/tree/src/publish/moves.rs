@@ -27,7 +27,8 @@ pub struct DirectoryMove {
 }
 
 impl Tree {
-    /// Move directories.
+    /// Move directories, each with everything below it, to free paths; a forward is put at the old
+    /// path.
     pub fn move_directories(&mut self, items: &[DirectoryMove], stop: &Stop) -> RowResult {
         row(items, stop, |item| self.move_one(item))
     }
@@ -146,7 +147,7 @@ impl Tree {
         })
     }
 
-    /// Return names, each with true for a directory.
+    /// Return the names in a directory, each with true for a directory.
     fn listing(&mut self, path: &[u8]) -> Outcome<Vec<(Vec<u8>, bool)>> {
         let mut names = Names::default();
         let directory = self.folders.with_permission(&[path], |folders| {

@@ -5,7 +5,7 @@ use huai_sys::call::Outcome;
 use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 
-/// The result of a row of operations.
+/// The result of a row of operations, which are done in order until the first failure or a stop.
 #[derive(Debug, Default)]
 pub struct RowResult {
     /// The number of completed operations; the one after them failed, if one did.

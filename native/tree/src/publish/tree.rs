@@ -150,6 +150,7 @@ impl Tree {
     }
 
     /// Return the status of `path`; `None` if it is missing, or an ancestor is not a directory.
+    /// The directory above may get u+rwx for it, until `restore_modes`.
     pub(crate) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
         let (above, name) = split(path);
         let outcome = self.folders.with_permission(&[above], |folders| {
@@ -170,7 +171,7 @@ impl Tree {
         Ok(status.is_some_and(|status| status.kind == FileType::Directory))
     }
 
-    /// Return the mode of a new entry.
+    /// Return the mode of a new entry: one that is kept is reduced by the umask.
     pub(super) fn new_mode(&self, mode: Mode) -> u32 {
         match mode {
             Mode::Exact(mode) => mode,

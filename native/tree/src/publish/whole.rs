@@ -68,6 +68,7 @@ struct Folder {
 }
 
 impl Folder {
+    /// Return `last` if it is the folder that this process has open as `number`, or reopen that.
     fn open(last: Option<Self>, number: u32) -> Outcome<Self> {
         match last {
             Some(last) if last.number == number => Ok(last),

@@ -28,7 +28,8 @@ pub(crate) fn put_pair(record: &mut Vec<u8>, leader: &[u8], member: &[u8]) {
     record.push(b'\n');
 }
 
-/// Return all names of the groups with a name in `replaced`; the file `record` may be missing.
+/// Return all names of the groups with a name in `replaced`, in any order; the file at the path
+/// `record` may be missing.
 pub fn find_linked(record: &[u8], replaced: &Replaced, stop: &Stop) -> Result<Vec<RelPath>> {
     let find = || {
         let file = match call::open_file(record) {
@@ -61,7 +62,8 @@ fn is_replaced(path: &[u8], replaced: &Replaced) -> bool {
     replaced.alone.contains(path) || is_below(path) || own.ancestors().any(is_below)
 }
 
-/// Call `each` with the paths of each pair.
+/// Call `each` with leader and member of each pair; `IO` for a damaged record, `CANCELED` after a
+/// stop.
 fn each_pair(
     file: BorrowedFd<'_>,
     stop: &Stop,

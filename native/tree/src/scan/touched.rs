@@ -179,7 +179,8 @@ impl Examination<'_> {
 }
 
 impl Others {
-    /// Set `unsure`, the names in an unknown state, and `gone`, those of the examined `names` at which nothing is.
+    /// Add names in an unknown state to `unsure`; set `gone` to those of the examined `names` at
+    /// which nothing is, unless all were examined (`None`).
     fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
         for problem in &directory.problems {
             if problem.is_of_entry() {

@@ -58,17 +58,19 @@ impl BundleWriter {
         })
     }
 
-    /// Return the results so far.
+    /// Return the results so far, in the order of the files.
     pub fn arrivals(&self) -> &[BundleArrival] {
         &self.arrivals
     }
 
-    /// Begin another response, to a request for the files without a result.
+    /// Begin another response, to a request for the files without a result; drops an incomplete
+    /// record.
     pub fn begin(&mut self) {
         self.pending.clear();
     }
 
-    /// Take the next bytes of the response, and stage each file that is complete.
+    /// Take the next bytes of the response, and stage each file that is complete.  Fails for a
+    /// malformed response, and if a file cannot be written here.
     pub fn write(&mut self, data: &[u8]) -> format::Result<()> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.extend_from_slice(data);

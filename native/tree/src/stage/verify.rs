@@ -69,7 +69,8 @@ pub struct Run {
     pub placed: HashMap<Vec<u8>, u64>,
 }
 
-/// Return the positions of the `files` of more than `larger_than` bytes that exist below `root`.
+/// Return the positions, in order, of the `files` of more than `larger_than` bytes that exist below
+/// `root` as regular files.
 ///
 /// With any, also those of the others if they are fewer than `few`.  A file is left out if an
 /// existing ancestor is not a directory.  Files of one directory should be adjacent.
@@ -122,7 +123,8 @@ pub fn write_back(folder: u32) -> Result<()> {
 }
 
 /// Verify `files` below the directory `folder`, and set the attributes of those that are right and
-/// were hashed.  Files of one directory should be adjacent.
+/// were hashed.  Returns a result for each, in order; a stop is an error.  Files of one directory
+/// should be adjacent.
 pub fn verify(
     folder: &[u8],
     files: &[VerifyRequest],

@@ -19,7 +19,8 @@ use crate::compare::local::{LocalEntry, look};
 /// The numbers of each owner's name: as a user, and as a group.
 pub type Numbers = Vec<(Option<u32>, Option<u32>)>;
 
-/// Return the attributes to set for a wanted entry.
+/// Return the attributes to set for a wanted entry; `numbers` has those of its table's owners, by
+/// position.
 pub fn attributes(stated: &Stated, numbers: &Numbers) -> Attributes {
     let of = |place: u32| numbers.get(place as usize).copied().unwrap_or_default();
     let bits = u32::from(stated.mode.bits);
@@ -49,7 +50,8 @@ pub struct Refused {
     pub errno: Option<Errno>,
 }
 
-/// Examine all rows of `table` with an unknown state; ends at the first path that cannot be examined, and returns it.
+/// Examine all rows of `table` with an unknown state, and set local state and differences; ends at
+/// the first path that cannot be examined, and returns it.
 pub(crate) fn survey(
     folders: &mut Folders,
     table: &mut Candidates,

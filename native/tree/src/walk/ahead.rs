@@ -49,7 +49,8 @@ impl<F: Frame + Send> Ahead<F> {
         queue.unwrap_or_else(PoisonError::into_inner).take_batch()
     }
 
-    /// Return the next frames; an empty list is the end.  After an error every call returns it.
+    /// Return the next frames, read with so many threads, each with its own `reader`; an empty list
+    /// is the end.  After an error every call returns it.
     pub(crate) fn next<R: Read<Frame = F>>(
         &mut self,
         threads: usize,

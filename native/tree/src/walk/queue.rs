@@ -91,7 +91,8 @@ impl<F: Frame> Queue<F> {
         self.failure.is_none() && self.running > 0 && !self.is_full()
     }
 
-    /// Claim the first waiting directory; returns the key to settle it with.
+    /// Claim the first waiting directory; returns the key to settle it with, `None` if none may be
+    /// claimed now.
     pub(crate) fn claim(&mut self) -> Option<Key> {
         if !self.may_claim() {
             return None;

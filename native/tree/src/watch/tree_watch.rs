@@ -69,7 +69,8 @@ pub struct TreeWatch {
 }
 
 impl TreeWatch {
-    /// Watch the directory `root`, which may be a symlink, and everything below it.
+    /// Watch the directory `root`, which may be a symlink, and everything below it.  Other
+    /// directories that cannot be watched are counted; after a stop, `read` watches the rest.
     pub fn open(root: &[u8], options: WatchOptions, stop: &Stop) -> Result<Self> {
         let queue = call::make_watch_queue().map_err(|errno| Error::new("watch", root, errno))?;
         let mut watch = Self {
@@ -110,7 +111,8 @@ impl TreeWatch {
         self.first.as_ref()
     }
 
-    /// Return the changed paths since the last call; `None` if the whole tree has to be scanned.
+    /// Return the changed paths since the last call, and forget them; `None` if the whole tree has
+    /// to be scanned.
     pub fn take_paths(&mut self) -> Option<Vec<Touched>> {
         let paths = self.pending.take_paths();
         let is_whole = self.events.is_empty() && self.unlooked.is_empty();

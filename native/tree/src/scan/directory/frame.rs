@@ -199,7 +199,8 @@ impl Directory {
         path.join(&self.name_of(file)).as_bytes().to_vec()
     }
 
-    /// Return the bytes that identify the state of a file, by its number.
+    /// Return the bytes that identify the state of a file, by its number; empty beyond the last
+    /// file.
     pub(crate) fn identity(&self, file: usize) -> &[u8] {
         let record = self.identities.chunks_exact(RECORD).nth(file);
         record.map_or(&[], |record| &record[..IDENTITY])

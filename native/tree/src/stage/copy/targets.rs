@@ -31,8 +31,9 @@ impl Targets {
         })
     }
 
-    /// Make an empty file, which must not exist.  The folder is private, so
-    /// it may have its final `mode` from the beginning; but its owner can read and write it.
+    /// Make an empty file, which must not exist, and the missing directories above it.  The folder
+    /// is private, so it may have its final `mode` from the beginning; but its owner can read and
+    /// write it.
     pub(crate) fn make(&mut self, path: &[u8], mode: u32) -> Outcome<OwnedFd> {
         let (above, name) = split(path);
         let mode = mode & MODES | OURS;
