@@ -48,23 +48,23 @@ class Candidates:
     def compare(
         self, old: _Snapshot, new: _Snapshot, selection: tuple[Filter, _Modes]
     ) -> list[tuple[bytes, bytes]] | None:
-        """Add all paths in which two snapshots differ; returns the moved directories.
+        """Add all paths that the filter mirrors and in which two snapshots differ.
 
-        Returns None and adds nothing if the filter treats a moved directory differently at its new
-        path.
+        Returns old and new path of the moved directories; None, and adds nothing, if the filter
+        treats a moved directory differently at its new path.
         """
 
     def merge(self) -> None:
-        """Merge the rows of each path, in tree order; the last wanted entry counts."""
+        """Merge the rows of each path, in tree order: the last wanted, the first local entry."""
 
     def wanted(self, path: bytes) -> tuple[bool, Any]:
-        """Return True if the table has a path, and its wanted entry; valid after `merge`."""
+        """Return True if the table has a path, and its wanted entry, if any; after `merge`."""
 
     def has_below(self, path: bytes) -> bool:
         """Return True if the table has a path below a directory; valid after `merge`."""
 
     def vacate(self, paths: Sequence[bytes]) -> None:
-        """Mark these paths as free once the plan is carried out; valid after `merge`."""
+        """Record that nothing is at these paths; ignores those without a row; after `merge`."""
 
     def parents(self) -> list[bytes]:
         """Return the parent directories of all paths, each once."""
@@ -78,25 +78,25 @@ class Candidates:
         """Return the number of files that only a digest can compare; valid after `Tree.survey`."""
 
     def set_digest(self, place: int, digest: bytes) -> None:
-        """Set the digest of the content at `place`."""
+        """Set the digest of the local content of the candidate at `place`."""
 
     def having(self, paths: AbstractSet[bytes]) -> list[bytes]:
-        """Return the paths of `paths` that the table has."""
+        """Return the paths of `paths` that the table has, in any order."""
 
     def expected_directories(self) -> list[bytes]:
-        """Return the former directories that are, or may be, missing."""
+        """Return the former directories, each once, that are missing, or that miss an entry."""
 
     def linked(self) -> list[bytes]:
         """Return the paths whose wanted entry is a hardlink."""
 
     def leaders(self) -> list[bytes]:
-        """Return the leaders of all wanted hardlinks."""
+        """Return the leaders of all wanted hardlinks, each once, in any order."""
 
     def replaced(self) -> list[bytes]:
         """Return the leaders of hardlink groups that get another inode."""
 
     def shared(self) -> list[Any]:
-        """Return the candidates whose file shares its inode."""
+        """Return the candidates whose local file has several names."""
 
     def part(self, paths: AbstractSet[bytes]) -> None:
         """Mark the files at `paths` as needing a separate inode."""
@@ -105,14 +105,14 @@ class Candidates:
         """Return the candidates whose wanted entry is a symlink."""
 
     def files(self, sizes: AbstractSet[int]) -> list[tuple[Any, bytes | None, bool]]:
-        """Return the candidates with a file of one of these sizes.
+        """Return the candidates with a local file of one of these sizes in bytes.
 
         Each comes with its digest, None if it is unknown, and True if its content is the wanted
         one.
         """
 
     def unequal(self) -> tuple[int, int]:
-        """Return the numbers of paths that have no entry, and that should have none."""
+        """Return the number of paths without a local entry, and of those without a wanted one."""
 
     def plan(self) -> Plan:
         """Return the operations that give each path its wanted entry."""
@@ -208,9 +208,10 @@ class Comparison:
         """Return about `most` further differences; None if there are no more."""
 
 def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> bool:
-    """Return True if a file has several names.
+    """Return True if a file of the root tree `tree` has several names.
 
-    Raises `FormatError` if a leader is missing, or a hardlink differs from its leader.
+    Raises `FormatError` if a leader is missing or is a hardlink itself, if a hardlink differs from
+    its leader, and for more than `limit` entries.
     """
 
 def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
@@ -273,7 +274,7 @@ class BlockIndex:
     def wrong_ranges(
         self, handle: int, ranges: list[tuple[int, int]], threads: int
     ) -> list[tuple[int, int]]:
-        """Return the blocks in `ranges` of an open file that do not match the index."""
+        """Return begin and end of the blocks in `ranges` that an open file does not have."""
 
 @final
 class Pace:
@@ -304,6 +305,7 @@ class FoundDigests:
         """Write a snapshot's objects with its missing digests; returns the id of its root tree.
 
         A digest is used if all other fields of its file are unchanged; a hardlink has its leader's.
+        Without a writer only ids are computed.
         """
 
 _Digested: TypeAlias = tuple[bytes, int, int, bytes]
@@ -423,7 +425,7 @@ class Filter:
         """Return True if `path` and all directories above it are mirrored."""
 
     def protects(self, path: bytes, *, directory: bool) -> bool:
-        """Return True if `path` is protected from deletion."""
+        """Return True if a rule that matches `path` itself protects it from deletion."""
 
     def why(self, path: bytes, *, directory: bool) -> tuple[int, bytes] | None:
         """Return the place of the rule that decides about `path`, and the path that it matched.
@@ -483,7 +485,8 @@ class EntryList:
     def entries(self) -> list[tuple[bytes, str, int, int]]:
         """Return path, type, size and mtime in nanoseconds of all entries but the root.
 
-        Directories are in tree order; all entries are held in memory.
+        A type is "file", "directory" or "symlink".  Directories are in tree order; all entries are
+        held in memory.
         """
 
     def write_tree(self, writer: _Writer | None) -> tuple[bytes, _Counts]:
@@ -548,14 +551,15 @@ class TextList:
 def compare_file_lists(old: _BinaryFile, new: _BinaryFile) -> tuple[list[bytes], list[bytes], bool]:
     """Compare two complete lists of quick-fedora-mirror.
 
-    Returns the paths of new and changed lines, those of removed ones, and True if lines differ
-    from which a newline or a tab in a name hides the path.
+    Returns the paths of new and changed lines, those of removed ones, both sorted, and True if
+    lines differ from which a newline or a tab in a name hides the path.  Raises `FormatError` if a
+    list is incomplete.
     """
 
 def read_recent(
     file: _BinaryFile, since: str | None
 ) -> tuple[str | None, bool, bytes, list[bytes], list[tuple[bytes, bool]]]:
-    """Read a complete file of File::Rsync::Mirror::Recent.
+    """Read a file of File::Rsync::Mirror::Recent; `FormatError` if it is not complete.
 
     Returns the epoch of its newest event, None without one; True if it has all events after the
     epoch `since`; its dirtymark; the intervals of the files of the same tree; and the paths of the
@@ -564,7 +568,10 @@ def read_recent(
 
 @final
 class Lookup:
-    """A lookup of paths in a snapshot; exceptions of the reader are passed on unchanged."""
+    """A lookup of paths in a snapshot of at most `limit` entries, whose root has the tree `tree`.
+
+    Exceptions of the reader are passed on unchanged.
+    """
 
     def __new__(cls, reader: _Reader, tree: bytes, limit: int) -> Lookup: ...
     def own_tree(self, path: bytes) -> bytes | None:
@@ -577,7 +584,7 @@ class Lookup:
         """
 
     def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk[_Listing]:
-        """Return the listings of a directory and all below it, whole ones.
+        """Return the listings of a directory and all below it, whole ones; none if it is missing.
 
         With `filters`, only those of directories that at least one of them mirrors.
         """
@@ -776,7 +783,7 @@ class Maker:
 
     With a folder `building` on the same file system each entry is created there and renamed to its
     path, and directories keep their times.  Without one, entries are created in place and must not
-    exist.  A failure is an `OSError` with the path below the root.
+    exist.  A failure is an `OSError` with the path below the root.  Call `leave` at the end.
     """
 
     def __new__(cls, root: bytes, building: bytes | None, *, privileged: bool) -> Maker:
@@ -845,7 +852,8 @@ def hash_file(handle: int, threads: int) -> bytes:
 class PackWriter:
     """A writer of one pack, with the objects that a folder of packs does not have yet.
 
-    An error of the disk is an `OSError`, a damaged index a `FormatError`.
+    It ends with `finish`, or with `abort`, which deletes the unfinished pack.  An error of the disk
+    is an `OSError`, a damaged index a `FormatError`.
     """
 
     def __new__(
@@ -1084,7 +1092,7 @@ _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes
 """See huai_schema.entries.File."""
 
 def comparable(root: bytes, files: Sequence[_File], least: int, few: int) -> list[int]:
-    """Return the positions of the existing `files` above `least` bytes.
+    """Return the positions of `files` above `least` bytes that exist below `root` as regular files.
 
     With any, also those of the others if they are fewer than `few`.  A file is left out if an
     existing entry above it is not a directory.
@@ -1112,7 +1120,7 @@ def verify_arrived(
     threads: int,
     check: Callable[[], None],
 ) -> bytes:
-    """Verify `files` below `folder`, and set attributes; returns a byte for each.
+    """Verify `files` below `folder`, and set attributes; returns a byte for each, in order.
 
     0 is the file, 1 nothing, 2 something else, 3 the file with all its attributes set.
     `run` has the inodes that were put there as a basis, by path; True if the writer was
@@ -1137,7 +1145,7 @@ class Arrived:
         """Record that owner, mode and time of these files are set; unknown files are ignored."""
 
     def runs(self, files: Iterable[_File]) -> list[int | None]:
-        """Return the run that fetched each file, or None."""
+        """Return the run that fetched each file, None for a file that is not recorded."""
 
     def directories(self, files: Iterable[_File]) -> list[tuple[bytes, int, int, int | None]]:
         """Group consecutive files of one directory by the run that fetched them, None for no run.
@@ -1190,7 +1198,10 @@ def copy_files(
 
 @final
 class BundleWriter:
-    """A writer that stages the files of a bundle below an open directory while it arrives."""
+    """A writer that stages the files of a bundle below an open directory while it arrives.
+
+    `finish` has the functions that find owners; without it, owner and mode are set later.
+    """
 
     def __new__(
         cls, files: Iterable[_File], folder: int, finish: _Finish | None
@@ -1336,8 +1347,8 @@ class Tree:
     """A tree that is changed without following symlinks in any component of a path.
 
     A row of operations is done in order until its end or the first failure, on one thread.
-    A failure outside a row is an `OSError`: ENOENT, ENOTDIR (a symlink or another non-directory
-    on the way), EACCES, EBADF after `close`.
+    The tree holds open directories until `close`.  A failure outside a row is an `OSError`: ENOENT,
+    ENOTDIR (a symlink or another non-directory on the way), EACCES, EBADF after `close`.
     """
 
     def __new__(

@@ -68,6 +68,7 @@ struct LentPart(Vec<u8>, Vec<LentShard>, Option<LentSnapshot>);
 struct LentShard(Vec<u8>, (u64, u64), Option<(Vec<u8>, u64)>);
 
 impl LentPart {
+    /// Convert it to the engine's part; an exception for an id of the wrong length.
     fn part(self) -> PyResult<Part<Reader>> {
         let mut shards = BTreeMap::new();
         for LentShard(path, (file_system, inode), tree) in self.1 {
@@ -430,6 +431,7 @@ pub(crate) fn counts(totals: Totals, directories: u64) -> Counts {
     (totals.files, directories, totals.symlinks, totals.bytes)
 }
 
+/// Convert problems, remarks and the counts of what was read, as `_native.pyi` lists them.
 fn report(problems: Vec<CommitProblem>, remarks: Remarks, read: Read) -> CommitReport {
     let problem = |it: CommitProblem| (it.path, number(it.reason), it.outcome as u8);
     let remarks = remarks.found.into_iter();

@@ -262,6 +262,7 @@ impl RowConverter {
         }
     }
 
+    /// Convert a wanted or past entry at `path`.
     fn entry<'py>(
         &self,
         py: Python<'py>,

@@ -28,6 +28,7 @@ impl Names {
         }
     }
 
+    /// Return the number of a name, `None` if it is unknown here; Python is asked once for each.
     fn number(&mut self, py: Python<'_>, name: &[u8]) -> PyResult<Option<u32>> {
         if let Some(number) = self.known.get(name) {
             return Ok(*number);
@@ -48,7 +49,8 @@ impl Owners {
         }
     }
 
-    /// Return the numbers of the owners of all wanted entries in `rows`, by position in `table`.
+    /// Return the numbers of the owners of all wanted entries in `rows`, by position in `table`;
+    /// other owners have none.
     pub(crate) fn numbers<'a>(
         &mut self,
         py: Python<'_>,

@@ -94,6 +94,7 @@ impl Scrub {
     }
 }
 
+/// Convert a verdict, as `_native.pyi` lists it; `None` if the content is the expected one.
 fn finding(py: Python<'_>, verdict: Verdict) -> Option<Finding<'_>> {
     match verdict {
         Verdict::Same => None,

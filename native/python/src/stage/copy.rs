@@ -48,7 +48,7 @@ pub(crate) fn copy_twins<'py>(
     ways(py, staged)
 }
 
-/// Convert Python's folders for staging; `done` counts bytes.
+/// Convert Python's folders and threads for staging; `done` counts the bytes that are read.
 pub(crate) fn area_of((folder, ready, threads): Folders, done: &AtomicU64) -> Area<'_> {
     Area {
         folder,
@@ -58,6 +58,7 @@ pub(crate) fn area_of((folder, ready, threads): Folders, done: &AtomicU64) -> Ar
     }
 }
 
+/// Convert the result of staging: a byte for each file, and the failure that ended the row.
 pub(crate) fn ways(py: Python<'_>, staged: Result<copy::Ways>) -> PyResult<Ways<'_>> {
     let staged = staged.map_err(|error| raise(py, &error))?;
     let ways: Vec<u8> = staged.ways.into_iter().map(number).collect();
