@@ -41,7 +41,7 @@ class PlanRunner:
         record: ModuleRecord,
         prover: "Prover | None" = None,
     ) -> None:
-        """Open nothing yet.  `prover` checks the pointers of package repositories."""
+        """Open nothing yet.  `prover` checks the pointers of package repositories, if given."""
         self._content = content
         self._destination = destination
         self._record = record
@@ -52,7 +52,9 @@ class PlanRunner:
     ) -> SyncResult:
         """Stage the content, run proofs, record the attempt, change the tree; return the result.
 
-        Publishes the files that arrived, except those that depend on others.
+        Does nothing if the plan is empty and no staging area is left.  Publishes the files that
+        arrived, except those that depend on others.  If space is short, deletes the oldest trash.
+        After success the staging area is gone; the caller records the commit as applied.
         """
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
@@ -116,7 +118,10 @@ def result_of(
     report: Report | None = None,
     staged: StagedContent | None = None,
 ) -> SyncResult:
-    """Return the result of a run with the plan `prepared`."""
+    """Return the result of a run with the plan `prepared`.
+
+    `report`: the changes to the tree; `staged`: the content; None if there was none.
+    """
     commit = prepared.commit
     return SyncResult(
         commit.id,

@@ -61,8 +61,9 @@ class AttestOutcome(NamedTuple):
 def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
     """Attest that the tree equals `state`: write a signed file into it, send it if configured.
 
-    Records the outcome.  None if that was attested recently.  The caller holds the module's lock.
-    Raises `AttestError`, except for failures of the upstream.
+    Records the outcome, and returns it; a failure of the upstream is a part of it.  None if the
+    same was attested, and sent if configured, less than `every` before `now` (s since the epoch).
+    The caller holds the module's lock.  Raises `AttestError` if the key or the tree is unusable.
     """
     settings = mirror.config.attest
     before = RecordFile(Attested, needed=False).load(mirror.paths.attested)
@@ -105,7 +106,10 @@ def _write(top: Path, data: bytes) -> None:
 
 
 def _replace(dest: int, top: Path, data: bytes) -> None:
-    """Replace the attestation in the tree by a rename, durably; restore the times of the top."""
+    """Replace the attestation by `data`, by a rename, durably; restore the times of the top.
+
+    `dest` is a handle of the tree at the path `top`.  Raises `OSError`.
+    """
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:

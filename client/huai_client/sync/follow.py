@@ -46,7 +46,8 @@ class Following:
     def has_moved_on(self, missing: int, is_newer: Callable[[], bool]) -> bool:
         """Return True to plan again, after `missing` files did not arrive; may wait for a commit.
 
-        `is_newer` asks the upstream whether it has a newer commit.
+        `is_newer` asks the upstream whether it has a newer commit.  False if it has none, after ten
+        plans in a row without progress, and five minutes after the first call.
         """
         if self._least is None:
             self._until = self._clock() + _LONGEST_SECONDS

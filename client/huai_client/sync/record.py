@@ -60,8 +60,11 @@ class Accepted(NamedTuple):
     """The facts about the upstream that the state records with a commit."""
 
     serial: int
+    """Commits with a lower serial are refused from then on."""
     identity: str
+    """The identity of the upstream's module, or empty."""
     valid_until: int = 0
+    """The end of the commit's signature, seconds since the epoch; 0 without one."""
 
 
 class ModuleRecord:
@@ -74,22 +77,26 @@ class ModuleRecord:
         self.state = state
 
     def save(self, state: State) -> None:
-        """Save `state`, and keep its commits in the repository."""
+        """Save `state`, and keep its commits in the repository, no longer those of the last one."""
         self._keep_commits(state, self.state)
         states.save(self._mirror.paths.state, state)
         self._keep_commits(state)
         self.state = state
 
     def save_attempt(self, prepared: PreparedPlan, accepted: Accepted, state: State) -> None:
-        """Record that the tree may be changed to the commit of `prepared` from now on."""
+        """Record that the tree may be changed to the commit of `prepared` from now on.
+
+        Saves `state` with this attempt, and with serial and identity of `accepted`.
+        """
         attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
         state = replace(state, serial=accepted.serial, identity=accepted.identity)
         self.save(state.with_attempts(*attempts))
 
     def forget_attempts(self, prepared: PreparedPlan, tree: View, failed: set[RelPath]) -> None:
-        """Drop all attempts except this one, if nothing of the others is left in the tree.
+        """Drop all attempts except that of `prepared`, if nothing of the others is in the tree.
 
-        Checks that only once there are several.
+        `failed`: paths that were not changed.  Checks that only from four attempts on, if a commit
+        is applied and no deletion waits.
         """
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
@@ -102,14 +109,15 @@ class ModuleRecord:
             self.save(state.with_attempts((prepared.commit.id, prepared.filter)))
 
     def save_pending(self, prepared: PreparedPlan) -> None:
-        """Record the delayed deletions, after the plan was carried out."""
+        """Replace the record of delayed deletions by those of a plan that was carried out."""
         path = self._mirror.paths.delayed
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
     def save_applied(self, prepared: PreparedPlan, state: State) -> None:
-        """Record that the tree equals the commit of `prepared`, in all records; `state` is saved.
+        """Record that the tree equals the commit of `prepared`, in all records.
 
-        Keeps the former commit in the history, and repacks the repository.
+        Saves `state` with marks and `partial`.  Keeps the former commit in the history, and repacks
+        the repository.
         """
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
@@ -137,7 +145,10 @@ class ModuleRecord:
 def state_after(
     prepared: PreparedPlan, former: State, accepted: Accepted, *, trash_kept: bool
 ) -> State:
-    """Return the state after the commit was applied; `trash_kept`: the trash can undo it."""
+    """Return the state after the commit was applied now, without attempts and hold.
+
+    `save_applied` adds marks and `partial`.  `trash_kept`: the trash can undo the sync.
+    """
     commit, extent, now = prepared.commit, prepared.extent, int(time.time())
     before, key = _way_back(prepared, former) if trash_kept else ("", "")
     return State(
@@ -160,7 +171,7 @@ def state_after(
 
 
 def _way_back(prepared: PreparedPlan, former: State) -> tuple[str, str]:
-    """Return the commit to which an undo returns, and its filter."""
+    """Return the commit to which an undo returns, and its filter; both empty without one."""
     if (former.applied, former.filter) == (prepared.commit.id, prepared.filter):
         return former.before, former.before_filter
     return former.applied or "", former.filter

@@ -120,7 +120,7 @@ class Run:
             return self._guard(recorded) if self._guard else recorded()
 
     def undo(self, *, wait: float) -> ExitCode:
-        """Bring the tree back to the commit before the last sync, and put it on hold."""
+        """Bring the tree back to the commit before the last sync, on hold; return the exit code."""
         with module_lock(self._paths, wait=wait), RunLog(self._paths, "undo") as run_log:
             run_log.started(states.load(self._paths.state))
             return self._undo_recorded(run_log)
@@ -138,7 +138,11 @@ class Run:
             return self._undo().prepare()
 
     def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
-        """Compare the tree with the applied commit, repair it on request; return the exit code."""
+        """Compare the tree with the applied commit, repair it on request; return the exit code.
+
+        `DIFFERS` if a difference is left, or the code of a failed repair.  Waits for the lock of
+        `verify`, and for a repair once more, for the module's.
+        """
         from huai_client.verify.run import VerifyRun
 
         differences, damage = 0, []
@@ -187,7 +191,11 @@ class Run:
             return self._hooked_sync(options, run_log, state)
 
     def _hooked_sync(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
-        """Sync between the hooks, and raise the failure of a hook after a good sync."""
+        """Sync between the hooks; those after it are run after a failure, too.
+
+        If one before it fails, its error is raised without a sync.  The failure of one after it is
+        raised only if the sync was good.
+        """
         from huai_client.hooks.hooks import HookRunner
 
         report = self._report
@@ -254,7 +262,7 @@ class Run:
         return self._conclude(result, run_log)
 
     def _undo_recorded(self, run_log: RunLog) -> ExitCode:
-        """Undo the last sync, and record the run."""
+        """Finish patches, undo the last sync, record and report it; return the exit code."""
         self._finish_patches()
         result = self._undo().run(self._observer(run_log))
         code = self._conclude(result, run_log)
@@ -274,7 +282,7 @@ class Run:
         return state
 
     def _finish_patches(self) -> None:
-        """Finish the changes of an interrupted run; report those that cannot be."""
+        """Finish an interrupted run's changes in place; report files that stay half changed."""
         if not self._paths.patches.exists():
             return
         from huai_client.staging import Journals, finish_patches
@@ -283,6 +291,7 @@ class Run:
             self._report.half_changed(file)
 
     def _upstream(self, options: SyncOptions) -> Upstream:
+        """Return the upstream of the module; nothing is requested yet."""
         return Upstream.of(
             self._mirror,
             deadline=options.deadline,
@@ -330,7 +339,7 @@ class Run:
         return due or overdue(state.trash, self._module.trash, now)
 
     def _up_to_date(self, state: states.State) -> ExitCode:
-        """Report that nothing is new; returns `STALE` after the proof expired."""
+        """Report that nothing is new; return `STALE` if a required signature expired, else `OK`."""
         stale = why_out_of_date(
             self._module, time.time(), state.committed, state.seen or state.time, state.valid_until
         )

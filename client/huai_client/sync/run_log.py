@@ -37,7 +37,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self.record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Append the run to the history, unless idle; save it as the last one."""
+        """Append the run to the history, unless idle; save it as the last one, unless `verify`."""
         if error is not None:
             self.failed(error)
         self._note(seconds=round(max(0.0, time.time() - self._began), 3))
@@ -85,7 +85,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         )
 
     def verified(self, differences: int, *, content: bool) -> None:
-        """Note a comparison of the tree with the applied commit."""
+        """Note a comparison of the tree with the applied commit; `content`: files were read."""
         code = ExitCode.DIFFERS if differences else ExitCode.OK
         reason = counted(differences, "path differs", "paths differ") if differences else ""
         self._note(

@@ -89,7 +89,10 @@ class Sync:
             return self._prepare(view)
 
     def run(self, observer: Observer, approve: Approve) -> SyncResult:
-        """Bring the tree to the newest commit; plan again while the upstream changes."""
+        """Bring the tree to the newest commit; plan again while the upstream changes.
+
+        `approve` is called with each plan, before anything is staged; it may raise.
+        """
         # Waiting brings no commit of an upstream that is listed.
         following = Following(patience=0.0) if self._is_listed else Following()
         while True:
@@ -127,7 +130,7 @@ class Sync:
         return result
 
     def _round(self, observer: Observer, approve: Approve) -> SyncResult:
-        """Fetch, plan and apply once; record the commit as applied if all went well."""
+        """Fetch, plan and apply once; record the commit as applied after success without `only`."""
         record = self._record
         with self._destination.open(record.state) as tree:
             with observer.listener.phase("reading metadata, planning"):
@@ -184,7 +187,10 @@ class Sync:
         return self._fetch_and_plan(view)
 
     def _fetch_and_plan(self, view: View) -> PreparedPlan:
-        """Fetch and check the newest commit, and plan; remove a commit that is refused."""
+        """Fetch and check the newest commit, and plan; remove a commit that a check refuses.
+
+        One that is malformed, too large or untrusted is not fetched again for a day.
+        """
         state, deadline = self._record.state, self._upstream.deadline
         metadata = self._upstream.metadata
 
@@ -226,7 +232,11 @@ class Sync:
         return prepared
 
     def _check_totals(self, commit: Commit, view: View) -> None:
-        """Raise `TooLargeError` or `NoSpaceError` by the totals of `commit`; read no listing."""
+        """Raise `TooLargeError` or `NoSpaceError` by the totals of `commit`; read no listing.
+
+        The room for directories is not checked for a part of the tree, or before a first sync into
+        a tree that is not empty.
+        """
         has_applied = self._has_applied and not self._options.adopt
         before = self._applied_commit().info.totals if has_applied else None
         check_totals(commit, self._mirror.config, before, self._repository.packed)
@@ -263,7 +273,7 @@ class Sync:
     # The upstream
 
     def _nothing_at(self, result: SyncResult) -> tuple[str, ...]:
-        """Return the content URLs if they have no file of the newest commit, but another tree.
+        """Return the content URLs if they have no file of the newest commit, else none.
 
         A single missing file does not count: the upstream may have deleted it since.
         """

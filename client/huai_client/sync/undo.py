@@ -108,7 +108,7 @@ class Undo:
     """An undo of one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Find the commit to return to; raises `NothingToUndoError` without one.
+        """Find the commit to return to; raises `NothingToUndoError` without it or its metadata.
 
         No limit on deletions applies: the administrator knows which files the sync added.
         """
@@ -131,12 +131,15 @@ class Undo:
             )
 
     def prepare(self) -> PreparedPlan:
-        """Plan, and change nothing in the tree."""
+        """Plan, and change nothing in the tree; raises `NotUndoableError` if files are missing."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
-        """Bring the tree back; restored files leave the trash at the end."""
+        """Bring the tree back, and put it on hold; restored files leave the trash after success.
+
+        Raises `NotUndoableError`, before the first change, if files are missing.
+        """
         result = self._round(observer)
         if result.report and result.report.unmoved and self._builder.moves:
             self._builder.moves = False
