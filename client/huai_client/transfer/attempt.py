@@ -55,8 +55,9 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
     """Request the open files of `batch` from `url`; return the error, or None on success.
 
     Files that arrived leave the batch in both cases.  Options of rsync that the daemon refuses are
-    recorded, and left out from then on.  Raises `OutOfTimeError` at the deadline, and
-    `LocalWriteError` or `OSError` if the local disk could not take the files.
+    recorded, and left out from then on.  `stream`: the number of the calling stream.  Raises
+    `OutOfTimeError` at the deadline, and `LocalWriteError` or `OSError` if the local disk could not
+    take the files.
     """
     if is_copied(url, shared.options.extra):
         return copy_batch(shared, batch, url, stream)
@@ -88,7 +89,7 @@ def _run_rsync(
 ) -> TransferError | None:
     """Run rsync for `batch`, without `refused` options, and accept what arrived.
 
-    Returns the error that a retry may cure.
+    Returns the upstream's error, or None; raises any other error.
     """
     processes, tally = shared.processes, shared.tally
 
@@ -134,7 +135,7 @@ def _run_rsync(
 def _settle(
     shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
 ) -> None:
-    """Accept the arrived files of `batch`, and leave only verified files in the run's folder."""
+    """Accept the arrived files of `batch`, and leave only those in the folder of run `number`."""
     requested = len(batch.open)
     _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(paths(batch.open)):

@@ -176,7 +176,10 @@ class UpstreamContent:
         return self._offered[commit.id]
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
-        """Return the mirrors that may be used; attested ones go before the upstream's URLs."""
+        """Return at most six mirrors, the fastest first; attested ones go before other URLs.
+
+        Empty if `mirrors` is off, or the upstream names no other URLs.
+        """
         if self._mirrors_used == "off":
             return []
         is_attested = self._mirrors_used == "attested"
@@ -199,7 +202,7 @@ class UpstreamContent:
         return self._attested[commit.id]
 
     def _sample(self, mirrors: Sequence[ContentUrl], files: Sequence[File]) -> None:
-        """Measure the speed of those of `mirrors` that were never used."""
+        """Measure three of `mirrors` that were never used, by the beginning of a large file."""
         unknown = to_sample(mirrors, self._upstream.hosts)
         if unknown and files:
             from huai_client.transfer.http.probe import sample  # loads libcurl
@@ -207,7 +210,10 @@ class UpstreamContent:
             sample(unknown, max(files[:_SAMPLED], key=lambda file: file.size), self._options)
 
     def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
-        """Return all URLs, with one rank unless client.toml names some, as blocks are proved."""
+        """Return content URLs and mirrors: both may send blocks, as blocks are proved.
+
+        All have one priority, unless client.toml names content URLs or `mirrors` is `attested`.
+        """
         urls, mirrors = self.urls(commit), self._mirrors(commit)
         if self._own_urls or self._mirrors_used == "attested":
             return urls + mirrors
@@ -268,7 +274,7 @@ def _needed_bytes_of_names(plan: Plan, tree: Tree) -> Iterator[int]:
 def _needed_bytes(
     prepared: PreparedPlan, tree: Tree, may_patch: Callable[[RelPath], bool]
 ) -> Iterator[int]:
-    """Yield the bytes that each file of the plan may need."""
+    """Yield the bytes that each file of the plan may need, except those that get an old inode."""
     files, reuses = prepared.plan.fetches, prepared.plan.reuses.items()
     # Files that take over an existing inode need no space.
     free = {path for path, reuse in reuses if reuse.most_links}
@@ -289,7 +295,7 @@ def _needed_bytes(
 
 
 def _large(files: Sequence[File], prepared: PreparedPlan) -> Sequence[File]:
-    """Return the `files` that have a block index."""
+    """Return the `files` that are large enough for a block index, without volatile ones."""
     smallest, volatile = prepared.commit.descriptor.blocks, prepared.volatile
     if not smallest:
         return []

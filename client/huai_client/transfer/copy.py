@@ -87,9 +87,10 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
 def _copy_files(
     shared: Shared, files: Sequence[File], task: tuple[int, int, int], rate: int
 ) -> tuple[bytes, tuple[bytes, int] | None]:
-    """Copy files; return the engine's verdicts, and the error that ended the row.
+    """Copy files; return the engine's verdicts, and path and errno of an error of this disk.
 
-    `task`: a handle of the source, the run and the stream; `rate` in KiB/s.
+    The error, None without one, ends the copying.
+    `task`: a handle of the source, numbers of run and stream; `rate` in KiB/s, 0 for no limit.
     """
     source, run, stream = task
     processes, volatile, staging = shared.processes, shared.options.volatile, shared.staging
@@ -105,7 +106,10 @@ def _copy_files(
 
 
 def take_over(staging: Staging, run: int, files: Sequence[File], verdicts: bytes) -> Sequence[File]:
-    """Record the files that arrived as ready, and return them."""
+    """Record the files that arrived as ready, and return them in order.
+
+    `verdicts` has a byte for each of `files`, or for the first ones.
+    """
     if verdicts.count(EngineVerdict.FINISHED) == len(files):
         staging.keep(run, files, finished=files)
         return files
@@ -121,7 +125,10 @@ def take_over(staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 def _conclude(
     shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: Sequence[File]
 ) -> None:
-    """Report the files that arrived; leave the others open in `batch`."""
+    """Report the files that arrived; leave the others open in `batch`, with `verdicts`.
+
+    Accepts newer volatile files from the folder of `run`.
+    """
     incoming, volatile = shared.staging.incoming, shared.options.volatile
     rest = [
         (position, verdict) for position, verdict in enumerate(verdicts) if verdict not in _ARRIVED

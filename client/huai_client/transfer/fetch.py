@@ -152,7 +152,7 @@ def _outcome(files: Sequence[File], not_arrived: FailedFiles, shared: Shared) ->
 
 @contextmanager
 def disk_errors(staging: Staging) -> Iterator[None]:
-    """Raise each `OSError` of the block as a `LocalWriteError`."""
+    """Raise each `OSError` of the block as a `LocalWriteError`, for a full disk `DiskFullError`."""
     try:
         yield
     except OSError as error:

@@ -70,7 +70,8 @@ class BusyBackoff:
     def refused(self, stream: int, retry_after: float = 0) -> float | None:
         """Record a refusal; return the seconds to wait, or None if `patience` is exhausted.
 
-        They begin after the `retry_after` seconds that the upstream demands.
+        The wait has the `retry_after` seconds that the upstream demands, and a pause that doubles
+        with each refusal of `stream`; it ends with `patience`.
         """
         with self._guard:
             now = self._clock()
@@ -224,7 +225,10 @@ class StallDetector:
 
 
 def answer_seconds(timeout: float) -> float:
-    """Return the seconds to wait for the first byte: less than within a transfer."""
+    """Return the seconds to wait for the first byte: a fifth of `timeout`, or 30 if that is more.
+
+    Never more than `timeout`.
+    """
     return min(timeout, max(_ANSWER_LEAST, timeout / _ANSWER_SHARE))
 
 

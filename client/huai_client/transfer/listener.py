@@ -56,7 +56,7 @@ _NOTHING = Amount(0, 0)
 
 
 class Tally:
-    """The totals of one `fetch`."""
+    """The totals of one `fetch`, reported to a listener.  Thread-safe."""
 
     def __init__(self, listener: Listener) -> None:
         self.received = 0
@@ -75,13 +75,13 @@ class Tally:
             self._listener.started(files, size)
 
     def in_flight(self, stream: int, size: int, files: int = 0) -> None:
-        """Record that `stream` received `size` bytes of its batch, and `files` complete files."""
+        """Record what `stream` received of its batch so far: `size` bytes, `files` whole files."""
         with self._lock:
             self._in_flight[stream] = Amount(size, files)
             self._report_progress()
 
     def completed(self, stream: int, received: int) -> None:
-        """Record the end of `stream`'s rsync; from now on verdicts count."""
+        """Record the end of `stream`'s run, which `received` bytes; from now on verdicts count."""
         with self._lock:
             self.received += received
             self._in_flight.pop(stream, None)
@@ -103,7 +103,7 @@ class Tally:
             self._listener.finished(files)
 
     def given_up(self, file: File, verdict: Arrival) -> None:
-        """Record a file that will not arrive."""
+        """Record a file that will not arrive; its size counts as done."""
         with self._lock:
             self._done = self._done._replace(size=self._done.size + file.size)
             self._report_progress()

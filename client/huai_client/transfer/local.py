@@ -96,7 +96,7 @@ class ReusePolicy(NamedTuple):
 
 
 class LocalContent(AbstractContextManager["LocalContent"]):
-    """The local sources of one run; counts the files that were staged from them."""
+    """The local sources of one run, as a context manager; counts files staged from them."""
 
     def __init__(self, view: View, staging: Staging, policy: ReusePolicy) -> None:
         """`view` is of the tree that `staging` belongs to."""
@@ -111,7 +111,11 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         self._open.close()
 
     def stage_local(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> LocalFiles:
-        """Stage the `files` that have a local source; each list is in their order."""
+        """Stage the `files` that have a local source; each list is in their order.
+
+        A source that cannot be used only makes its file absent.  Raises `StorageError` if the disk
+        is full or read-only, as `copy_twins` does.
+        """
         if not reuses:
             return LocalFiles([], files, [])
         trees: dict[str, list[File]] = {}

@@ -79,7 +79,10 @@ class Sources:
         return any(url.share for url in self._urls)
 
     def turn(self, size: int) -> list[ContentUrl]:
-        """Return the usable URLs, first the one that got least of its share; add `size` to that."""
+        """Return the usable URLs; the first got least of its share, and is charged with `size`.
+
+        Without shares among those of the first priority, they are in order, and none is charged.
+        """
         urls = self.usable()
         with self._lock:
             first = urls[0].priority if urls else 0
@@ -91,7 +94,7 @@ class Sources:
         return [turn, *(url for url in urls if url != turn)]
 
     def measured(self, url: ContentUrl, size: int, seconds: float) -> None:
-        """Record that `url` sent `size` bytes."""
+        """Record that `url` sent `size` bytes in `seconds`, unless both are small."""
         if seconds >= _MEASURED_SECONDS or size >= _MEASURED_BYTES:
             with self._lock:
                 self._rates[url] = size / max(seconds, _MOMENT)
@@ -115,11 +118,11 @@ class Sources:
         self._memory.succeeded(url.service, str(url))
 
     def failed(self, url: ContentUrl, failure: TransferError) -> bool:
-        """Try `url` after the others, or not at all; return True if there will be another attempt.
+        """Try `url` after the others, or not at all if it refused; return True if a URL is left.
 
-        The failure is recorded for other runs as well.  A full upstream is not a failure: the
-        stream that waits there reports it.  A URL with wrong content is not used again, as long as
-        there is another.
+        The failure is recorded for other runs as well.  A full upstream is not a failure, and gives
+        False: the stream that waits there reports it.  A URL with wrong content is not used again,
+        as long as there is another.
         """
         refused = isinstance(failure, UpstreamRefusedError)
         wrong = isinstance(failure, WrongContentError)
@@ -191,7 +194,7 @@ _FEW = 6
 
 
 def fastest(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
-    """Return a few of `urls`, the fastest first, then one that is not measured.
+    """Return at most six of `urls`: the three fastest, one that is not measured, then others.
 
     So each of the hundreds that an upstream may name gets its trial in time.
     """
@@ -204,7 +207,7 @@ def fastest(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
 
 
 def to_sample(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
-    """Return the `urls` whose speed is not known, for a small sample; a few at a time."""
+    """Return at most three of `urls` of HTTP whose speed is not known; empty for a single URL."""
     if len(urls) < 2:  # nothing to choose from
         return []
     http = (url for url in urls if url.transport is Transport.HTTP)
@@ -214,6 +217,9 @@ def to_sample(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
 def note_speed(
     url: ContentUrl, hosts: Hosts, size: int, seconds: float, first_byte: float = 0
 ) -> None:
-    """Record the speed of `url`, if the upstream named it: our own have a configured order."""
+    """Record the speed of `url`, if the upstream named it: our own have a configured order.
+
+    `size` bytes arrived in `seconds`; `first_byte`: seconds until the first one, 0 if unknown.
+    """
     if not url.own:
         hosts.speed.observe(url.service, size, seconds, first_byte)

@@ -58,7 +58,10 @@ class Streams:
         self._failed = FailedFiles([], [])
 
     def run(self) -> FailedFiles:
-        """Transfer all batches; raises the error that ended the transfer early."""
+        """Transfer all batches; return the files that did not arrive.
+
+        Raises the error that ended the transfer early, after all runs were stopped.
+        """
         shared = self._shared
         workers = min(shared.width + 1, max(1, len(shared.queue)))
         with ThreadPoolExecutor(workers, thread_name_prefix="huai-stream") as pool:
@@ -95,7 +98,7 @@ class Streams:
                 return
 
     def _try_repeatedly(self, batch: Batch, stream: int) -> list[Batch]:
-        """Try all URLs, and repeat that as long as it may help."""
+        """Try all URLs, and repeat that as long as it may help; returns what `_try_urls` does."""
         shared, options = self._shared, self._shared.options
         unanswered: list[TransferError] = []
 
@@ -120,7 +123,8 @@ class Streams:
         """Request the batch from each URL once, until it is complete.
 
         Returns the parts of the batch that have to be requested separately, since rsync gives up
-        over some name.  Raises if every URL failed.
+        over some name; mostly none.  Raises a `TransferError` if every URL failed, or if the rest
+        is only at one that was left as slow.
         """
         shared, sources = self._shared, self._shared.sources
         failures: list[TransferError] = []

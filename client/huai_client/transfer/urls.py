@@ -186,9 +186,10 @@ def stated_url(text: str, metadata_urls: Iterable[str]) -> ContentUrl | None:
 def mirror_urls(
     texts: Iterable[str], other_urls: Iterable[ContentUrl], *, first: bool = False
 ) -> list[ContentUrl]:
-    """Return the permitted mirrors, without `other_urls`, at the last priority or the first one.
+    """Return the permitted mirrors, without `other_urls`, in order; malformed ones are dropped.
 
-    Only for files that a digest proves.
+    They have the last priority, or with `first` the first one.  Only for files that a digest
+    proves.
     """
     known_sources = {url.source for url in other_urls}
     permitted = [url for text in texts for url in _parse_permitted(text)]

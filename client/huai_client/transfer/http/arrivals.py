@@ -89,7 +89,11 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         return None
 
     def end_job(self, job: Job, verdict: Verdict) -> None:
-        """Keep the received file, or record the failure; raises if a login is required."""
+        """Keep the received file, record the failure, or request the file again.
+
+        Raises a `TransferError` if a login is required, after many failures in a row, and as
+        `verify` does.
+        """
         file, target = self._running.pop(job)
         meaning = verdict.meaning
         if meaning is Meaning.TAKE:
@@ -229,7 +233,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
 
 
 def _time(file: File, modified: int | None) -> int:
-    """Return the time to set: without a digest, that of the server."""
+    """Return the time to set (ns): without a digest, that of the server (`modified`, s), or 0."""
     if file.digest is not None or modified == file.mtime // _SECOND:
         return file.mtime
     return (modified or 0) * _SECOND

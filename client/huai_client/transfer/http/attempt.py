@@ -72,6 +72,7 @@ def run_requests(
 ) -> TransferError | None:
     """Send all requests; return the error that ended them early, or None; record the speed.
 
+    None at the deadline as well: the caller checks the time.
     `task`: the URL, and the number of bytes to receive.
     """
     hosts, (url, size) = shared.options.hosts, task
@@ -97,7 +98,10 @@ def run_requests(
 def _watch(
     shared: Shared, arrivals: CountedWork, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
-    """Return the function to call at each tick, with the number of bytes received."""
+    """Return the function to call at each tick, with the number of bytes received.
+
+    It reports progress, and raises if the server is silent or too slow.
+    """
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)
     timeout = shared.options.timeout

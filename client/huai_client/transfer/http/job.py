@@ -137,9 +137,10 @@ class Folders(AbstractContextManager["Folders"]):
 
 
 class FileSink(Sink):
-    """A file to write."""
+    """A file to write.  Close it when done."""
 
     def __init__(self, folders: Folders, path: RelPath) -> None:
+        """Open nothing yet; `path` is below the folder of the run."""
         self._folders = folders
         self._path = path
         self._handle = -1

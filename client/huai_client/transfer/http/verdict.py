@@ -158,8 +158,8 @@ def _encoding_error(
 ) -> str:
     """Return the reason why the encoding is wrong, or an empty text.
 
-    None was requested.  But a server may call a .gz file of the tree gzip-encoded, and then it has
-    its length, and its digest.
+    No encoding was requested.  But a server may call a .gz file of the tree gzip-encoded: that is
+    right if a digest will prove the file, and the Content-Length `length` is `size`.
     """
     encoding = fields.get("content-encoding", "identity").lower()
     if encoding == "identity" or (requested.proved and length == size):

@@ -69,7 +69,7 @@ class _Result(NamedTuple):
 
 
 class LargeFiles:
-    """The large files of one run."""
+    """The large files of one run, staged one by one.  The caller closes the origins."""
 
     def __init__(
         self,
@@ -247,7 +247,8 @@ def update(
     """Stage what blocks can make of `files`, which have a block index and are not ready.
 
     Returns the files that needed no transfer, and the bytes received for others.  Raises
-    `DiskFullError` if the disk is full.
+    `DiskFullError` or `LocalWriteError` if the disk cannot take them, `UpstreamRefusedError`
+    without a URL or if all refuse.
     """
     upstream, options = means.upstream, means.options
     indices = BlockIndexFetch(

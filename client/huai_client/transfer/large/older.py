@@ -49,7 +49,7 @@ def _numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
 
 
 class Older(NamedTuple):
-    """An older version of a file, opened."""
+    """An older version of a file, open; `opened` closes it."""
 
     path: RelPath
     handle: int
@@ -58,7 +58,7 @@ class Older(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """True if the file has not changed since."""
+        """True if the file has not changed since `status`."""
         return file_state(os.fstat(self.handle)) == file_state(self.status)
 
     def read(self, block: int, threads: int) -> BlockIndex | None:
@@ -74,7 +74,7 @@ class Older(NamedTuple):
 
 @contextmanager
 def opened(view: View, path: RelPath) -> Iterator[Older | None]:
-    """Open the file at `path`; None if it is not a readable regular file."""
+    """Open the file at `path` within the block; None if it is not a readable regular file."""
     try:
         handle = view.open_file(path)
     except PathError:
@@ -101,7 +101,7 @@ class Former(NamedTuple):
         return [join(parent(path), name) for name in names]
 
     def index_of(self, older: Older) -> BlockIndex | None:
-        """Return the index of `older`, if it is known without reading it."""
+        """Return the index of `older`, if it is known without reading it; None if it changed."""
         entry, status = self.selection.entry(older.path), older.status
         if not isinstance(entry, File) or entry.digest is None:
             return None

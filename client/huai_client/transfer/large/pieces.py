@@ -37,9 +37,10 @@ _MIRRORS = 4
 
 
 class Pieces(AbstractContextManager["Pieces"]):
-    """The pieces of all large files of one run."""
+    """The pieces of all large files of one run, as a context manager."""
 
     def __init__(self, sources: Sources, options: TransferOptions, listener: Listener) -> None:
+        """Connect to nothing yet; raises `UpstreamRefusedError` if all URLs refused."""
         self._sources = sources
         self._tally = Tally(listener)
         self._whole_only: set[ContentUrl] = set()

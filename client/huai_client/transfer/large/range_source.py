@@ -51,12 +51,15 @@ class NewFile(NamedTuple):
 
 
 class Arriving(Piece):
-    """A piece of a large file.  Close it when done."""
+    """The destination of one range of a large file.
+
+    A range that another mirror sends too is buffered in memory: close it when done.
+    """
 
     def __init__(
         self, new_file: NewFile, ranges: SharedRanges, assigned: AssignedRange, url: ContentUrl
     ) -> None:
-        """`url` is the mirror that sends it."""
+        """Request nothing; `url` is the mirror that will send it, named in errors."""
         super().__init__(assigned.span)
         self._new_file = new_file
         self._ranges = ranges
@@ -80,9 +83,9 @@ class Arriving(Piece):
                 _write(self._new_file.handle, position, data)
 
     def complete(self) -> None:
-        """Verify the received range by its blocks, and record it; wrong ones are missing again.
+        """Verify the received range by its blocks, record it, and close; wrong ones are missing.
 
-        Raises `WrongBlockError` if a block is wrong.
+        Raises `WrongBlockError` if a block is wrong, and no other mirror had sent the range.
         """
         new_file, aside = self._new_file, self._aside
         handle = new_file.handle if aside < 0 else aside
@@ -155,9 +158,11 @@ class RangeSource:
         self._stack.close()
 
     def fetch(self, new_file: NewFile, ranges: SharedRanges) -> TransferError | None:
-        """Fetch some of `ranges`; return the failure that ended it early.
+        """Fetch some of `ranges`, until none is left for it; return an early failure, or None.
 
-        Raises `OutOfTimeError` at the deadline, `OSError` if the disk cannot take it.
+        Waits if the server is full.  `OvertakenError`: other mirrors were faster.  What it did not
+        complete is left to the others.  Raises `OutOfTimeError` at the deadline, `OSError` if the
+        disk cannot take it.
         """
         self._received = 0
         attempt, pause = partial(self._fetch_once, new_file, ranges), partial(self._pause, ranges)
@@ -226,7 +231,10 @@ class RangeSource:
         since: tuple[int, StallDetector],
         received: int,
     ) -> None:
-        """Report the progress; raise if the source is not needed any more, or silent."""
+        """Report the progress; raise if the source is not needed any more, or silent.
+
+        `received` counts all bytes of `connections`; `since` has the count at the beginning.
+        """
         before, stall = since
         self._terms.processes.check_time()
         self._terms.tally.in_flight(self._number, self._received + received - before)

@@ -97,7 +97,10 @@ class SharedRanges:
             yield assigned in self._assigned
 
     def complete(self, assigned: AssignedRange, wrong: Sequence[Span] = ()) -> bool:
-        """Finish a range, parts of which are `wrong`; return True if no other mirror was faster."""
+        """Finish a range; return True if no other mirror was faster.
+
+        Parts that are `wrong` are to be sent again.
+        """
         with self._changed:
             if assigned not in self._assigned:
                 return False

@@ -158,7 +158,8 @@ def domain(
 ) -> Domain | None:
     """Return the paths that rsync may use to receive into the handle `folder`; None for all.
 
-    `extra` are the administrator's options: the paths in them are permitted.
+    `extra` are the administrator's options: the paths in them are permitted.  `dest` is the path of
+    the tree to read, or empty.
     """
     if url.transport is not Transport.DAEMON or _uses_shell(extra):
         return None

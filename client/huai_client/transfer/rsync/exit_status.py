@@ -81,7 +81,7 @@ def _local_error(output: RsyncOutput) -> LocalWriteError:
 
 
 def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferError:
-    """Return the error for a failure at the upstream."""
+    """Return the error for a failure at the upstream; `reason` is its message."""
     if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:

@@ -53,7 +53,7 @@ UNBOUND = Bounds()
 
 
 class RsyncProcess:
-    """One run of rsync; `stop` may be called by any thread, at any time."""
+    """One run of rsync; call `wait` once, and `stop` in any thread, at any time."""
 
     def __init__(
         self,
@@ -65,9 +65,10 @@ class RsyncProcess:
         stall: StallDetector,
         bounds: Bounds = UNBOUND,
     ) -> None:
-        """Start rsync in the directory `folder`; it inherits `locks` and holds them till its end.
+        """Start rsync in the directory of the handle `folder`; it holds `locks` till its end.
 
-        It is stopped when it stalls, or exceeds its `bounds`.
+        `names` is its input.  It is stopped when it stalls, or exceeds its `bounds`.  Raises
+        `RsyncRequirementError` if it cannot be started.
         """
         self.output = RsyncOutput()
         self.ended = False
@@ -186,6 +187,7 @@ def _environment(*, own: bool = True) -> dict[str, str]:
 
 
 def _run_version(program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `program` with `options` and --version; raises `OSError` or `TimeoutExpired`."""
     return subprocess.run(
         [program, *options, "--version"],
         stdin=subprocess.DEVNULL,
@@ -200,7 +202,7 @@ def _run_version(program: str, *options: str) -> subprocess.CompletedProcess[byt
 def require_rsync(program: str) -> tuple[int, int, int]:
     """Return the version of `program`, which is run once.
 
-    Raises `RsyncRequirementError` if it is missing, not rsync, or too old.
+    Raises `RsyncRequirementError` if it is missing, silent, not rsync, or too old.
     """
     try:
         printed = _run_version(program).stdout
