@@ -39,7 +39,8 @@ def attested_urls(
 ) -> list[str]:
     """Return the URLs of whole mirrors that have `serial` or a later one, by the first good list.
 
-    Empty if no server of the metadata has a list.
+    `urls` are those of the metadata, `name` that of the module there.  Empty if no server has a
+    list; raises `TimeUpError` at the deadline.
     """
     for url in urls:
         server, module = server_and_module(url.url, name)

@@ -36,9 +36,9 @@ class BlockIndexFetch:
         """The URL of the module's content, as the last server that sent an index states it."""
 
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
-        """Fetch the index of the file of `size` bytes with this digest; None if it is missing.
+        """Fetch the index of the file of `size` bytes with this digest; None if none is usable.
 
-        Why it is not usable is reported; `content_url` is set.
+        The reason is reported, unless no URL has one; `content_url` is set by a server that has it.
         """
         try:
             return self._metadata.first_found(lambda url: self._fetch(url, size, digest))
@@ -47,7 +47,7 @@ class BlockIndexFetch:
             return None
 
     def _fetch(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
-        """Fetch a file's block index; None if not served.
+        """Fetch the index of the file of `size` bytes with this digest; None if not served.
 
         Raises `FormatError` if it does not fit the file.
         """

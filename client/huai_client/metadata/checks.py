@@ -52,9 +52,9 @@ def check_module_name(commit: Commit, name: str) -> None:
 
 
 def check_serial(commit: Commit, state: State) -> None:
-    """Raise `RolledBackError` unless the serial grows, step by step, in the same module.
+    """Raise `RolledBackError` for an older serial, another identity, or a jump of the serial.
 
-    A commit that was accepted before is valid while it is the newest.
+    The same serial is valid for a commit that was applied or attempted only.
     """
     if reason := _refusal(commit, state):
         raise RolledBackError(
@@ -87,7 +87,7 @@ def check_times(commit: Commit, applied: Commit) -> None:
 
 
 def is_rollback(commit: Commit, state: State) -> bool:
-    """Return True if a commit does not follow from the accepted state."""
+    """Return True if `check_serial` would refuse a commit."""
     return bool(_refusal(commit, state))
 
 

@@ -16,7 +16,10 @@ _LINK = re.compile(rf'<([^<>]*)>; rel="{CONTENT_RELATION}"')
 
 
 def content_url(file_url: str, link: str) -> str:
-    """Return the URL in the Link header of a static file; empty if missing or malformed."""
+    """Return the URL of all content in `link`, the Link header of the file at `file_url`.
+
+    Empty if it is missing or malformed.
+    """
     match = _LINK.search(link)
     with suppress(RedirectionError):
         return redirect_target(file_url, match[1]) if match else ""

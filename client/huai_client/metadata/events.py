@@ -43,8 +43,9 @@ class CommitEvent(msgspec.Struct, frozen=True):
 def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[CommitEvent | None]:
     """Stay connected, and yield an event for each new commit of `modules`.
 
-    Yields None once connected, and for each heartbeat or other message.  Ends when the upstream
-    closes the stream; every failure is an `UpstreamError`.
+    `base` is the server's base URL.  Yields None once connected, and for each heartbeat or other
+    message.  Ends when the upstream closes the stream.  Raises `NoEventsError` if it sends none,
+    another `UpstreamError` for any other failure, `TlsError` for unusable certificates.
     """
     names = frozenset(modules)
     query = urlencode([("module", name) for name in sorted(names)])
@@ -65,7 +66,8 @@ def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[CommitEvent | 
 def read_messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield name and data of each message (HTML, section 9.2); both are empty for a comment.
 
-    Raises `UpstreamError` for a message that is too long.
+    `read` returns the next bytes, none at the end; an incomplete message is dropped then.  Raises
+    `UpstreamError` for a message that is too long.
     """
     rest, name, data = b"", b"", b""
     while piece := read():

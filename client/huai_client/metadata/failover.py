@@ -108,9 +108,10 @@ class Failover:
     def first_answer(
         self, fetch: Callable[[MetadataUrl], T], is_behind: Callable[[T], bool] = lambda _: False
     ) -> T:
-        """Return the first response that is not behind, else that of the first URL.
+        """Return the first response of `fetch` that is not behind, else that of the first URL.
 
-        Raises `BehindError`, or the failure of the first URL.
+        Tries the URLs in order, and again after a pause if a failure is temporary.  Raises
+        `BehindError` if the first URL failed and the others are behind, or the first URL's failure.
         """
         failures: dict[MetadataUrl, Failure] = {}
 
@@ -169,9 +170,10 @@ class Failover:
             raise _explain(self.first, failures[self.first]) from None
 
     def _retry_delay(self, failures: dict[MetadataUrl, Failure]) -> float:
-        """Return the least seconds before a retry.
+        """Return the shortest Retry-After of temporary failures, in seconds; 0 without one.
 
-        Raises the failure of the first URL if no retry is of use.
+        The usual pause is added to it.  Raises the failure of the first URL if none is temporary,
+        or if the wait is over a minute or passes the deadline.
         """
         temporary = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
         wait = min((each.retry_after for each in temporary), default=_BACKOFF.longest + 1)
@@ -187,8 +189,8 @@ class Failover:
     ) -> list[T]:
         """Try each URL once, until a response is not behind; add errors to `failures`.
 
-        Returns an empty list if all fail.  Raises `BehindError`, or that the first was not trusted,
-        if the first fails and the others are behind.
+        Returns one response, that of the first URL if all are behind; none if all fail.  Raises
+        `BehindError`, or the first URL's `UntrustedError`, if that URL fails and others are behind.
         """
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():
@@ -246,7 +248,7 @@ class Failover:
 
 
 def _explain(url: MetadataUrl, failure: Failure) -> Failure:
-    """Return the failure; for an unknown module with a hint about the modules that exist."""
+    """Return the failure; for an unknown module with a hint, after asking for those that exist."""
     _, name = server_and_module(url.url, "")
     if not isinstance(failure, NotServedError) or not name:
         return failure

@@ -32,7 +32,10 @@ class GitFetch:
         self._work = WorkLimit(WORK_BYTES, local.deadline)
 
     def complete(self) -> tuple[Path, ...]:
-        """Fetch the commit, and return the new packs; they are removed if it is not complete."""
+        """Fetch the commit, and return the new packs, none if it is here already.
+
+        If it is not complete, they are removed.  Also removes what a killed fetch left.
+        """
         local, commit = self._local, self._newest.commit
         if commit in local.complete or commit in local.older:
             return ()
@@ -58,7 +61,10 @@ class GitFetch:
         return tuple(sorted(set(list_packs(local.path)) - before))
 
     def _receive(self, bases: dict[str, CommitObject]) -> CommitObject:
-        """Fetch the objects that the commits in `bases` lack, and check that none is missing."""
+        """Fetch the objects that the commits in `bases` lack, and return the commit.
+
+        Raises `MissingObjectError` if one is missing.
+        """
         local, commit = self._local, self._newest.commit
         self._git.fetch(local.path, commit, local.borrowed, refetch=not bases)
         head = read_commit(commit, local.objects)

@@ -189,9 +189,9 @@ def is_http(url: str) -> bool:
 
 
 def server_and_module(url: str, name: str) -> tuple[str, str]:
-    """Return the base URL of a huai server, and its name of the module.
+    """Return the base URL of a huai server, without a slash at its end, and a module's name there.
 
-    That is `name`, unless `url` is the URL of the repository itself.
+    The name is `name`, unless `url` is that of the repository, SERVER/git/NAME.git.
     """
     match = _REPOSITORY.search(url)
     return (url[: match.start()], match[1]) if match else (url.rstrip("/"), name)
@@ -225,7 +225,7 @@ class _StatusError(Exception):
 
 
 class Response:
-    """The response of an upstream, read as it arrives."""
+    """The response of an upstream, read as it arrives; `send` closes it."""
 
     def __init__(self, exchange: "Exchange", metadata: MetadataUrl) -> None:
         """Wait for the head of the response; `send` makes it."""
@@ -251,7 +251,7 @@ class Response:
         self._exchange.renew()
 
     def read_all(self, limit: int) -> bytes:
-        """Read all of the body, up to `limit` bytes."""
+        """Read the body, at most its first `limit` bytes."""
         body = bytearray()
         while len(body) < limit and (data := self.read(limit - len(body))):
             body += data
@@ -290,7 +290,10 @@ def send(
 
 
 def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
-    """Return the exchange whose response ends the redirects; raises `_StatusError` for an error."""
+    """Return the exchange whose response ends the redirects, which the caller closes.
+
+    Raises `_StatusError` for a status of an error, `RedirectionError` after too many redirects.
+    """
     from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
 
     allowed_addresses = request.allowed_addresses or AllowedAddresses((request.url,))
@@ -314,7 +317,7 @@ def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline
 
 @contextmanager
 def _as_upstream_errors(metadata: MetadataUrl) -> Iterator[None]:
-    """Raise failures of the block as `UpstreamError`."""
+    """Raise failures of the block as `UpstreamError`, or one of its kinds, or as `TlsError`."""
     try:
         yield
     except _StatusError as error:
@@ -425,7 +428,7 @@ def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
 
 
 def _has_no_name(metadata: MetadataUrl) -> bool:
-    """Return True if the host has no address, False if no name server responds."""
+    """Return True if the host has no address, False if it has one or no name server responds."""
     try:
         socket.getaddrinfo(split_url(metadata.url).hostname, None)
     except socket.gaierror as error:
@@ -436,7 +439,7 @@ def _has_no_name(metadata: MetadataUrl) -> bool:
 
 
 def _status_error(metadata: MetadataUrl, head: Head) -> UpstreamError:
-    """Return the error for a status other than 200."""
+    """Return the error for the status of `head`, which is neither 2xx nor followed."""
     if head.status in _GONE:
         return NotServedError(
             f"{metadata}: the upstream has no such module",

@@ -47,11 +47,14 @@ class KnownHeads:
         return self._path.parent
 
     def get(self, url: str) -> KnownHead | None:
-        """Return the remembered head of the repository at `url`, or None."""
+        """Return the remembered head of the repository at `url`; None without a recent one."""
         return self._read().get(url)
 
     def set(self, url: str, head: KnownHead) -> None:
-        """Remember `head`, unless its detail is too long; a failure to write is ignored."""
+        """Remember `head` as the latest of at most 64; that of `url` before is forgotten.
+
+        One with too long a detail is not remembered; a failure to write is ignored.
+        """
         heads = self._read()
         if heads.pop(url, None) != head and len(head.detail) <= _DETAIL_MOST:
             self._write({url: head, **heads})

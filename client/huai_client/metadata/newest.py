@@ -48,9 +48,9 @@ def find_newest(
 ) -> Newest:
     """Return the newest commit, and where to fetch it.
 
-    Raises `UpstreamError` without one, `FormatError` for a malformed head of static files.
-    `timeout` (s) is at most `TIMEOUT_SECONDS`.  `heads` remembers the head; if it is that of the
-    commit `have`, the response may be that nothing changed.
+    Raises `UpstreamError` without one, `FormatError` for a malformed head of static files,
+    `TimeUpError` at the deadline.  `timeout` (s) is at most `TIMEOUT_SECONDS`.  `heads` remembers
+    the head; if it is that of the commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
     if metadata.listed is not None:
@@ -95,8 +95,8 @@ def _newest_by_static_head(
 ) -> tuple[Newest, str]:
     """Request the head of static files; return the newest commit, and the head's ETag.
 
-    With `remembered` the response may be that it has not changed.  Raises `UpstreamError` for a
-    page that is not a head, `FormatError` for a head that is malformed.
+    With `remembered` the response may be that it has not changed: the ETag is empty then.  Raises
+    `NotServedError` without a head, or for another page, `FormatError` for a malformed head.
     """
     request = Request(_ADDRESS, validator=remembered.detail if remembered else "")
     try:

@@ -103,7 +103,7 @@ class Repository:
         make: bool = True,
         accepted: tuple[int, str] = (0, ""),
     ) -> None:
-        """Open the repository at `path`, created again if it is missing or cannot be opened.
+        """Open the repository at `path`; if it is missing or damaged, `start_over` makes it.
 
         `timeout`: seconds without any data after which a fetch fails.  No other process may write
         to it.  Without `make` it is only read; raises `DamagedRepositoryError` if it cannot be.
@@ -137,7 +137,10 @@ class Repository:
             self.start_over()
 
     def borrow(self, other: Path, commit: str) -> None:
-        """Read objects of the repository at `other` as well; `keep` only `commit`, from there."""
+        """Read objects of the repository at `other` as well; `keep` only `commit`, from there.
+
+        The commits kept before are dropped.
+        """
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
         self.keep([commit])
@@ -151,7 +154,11 @@ class Repository:
         self._basis = blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
     def refuse(self, commit: str, error: UntrustedError | FormatError | TooLargeError) -> None:
-        """Remove what was fetched (`withdraw`), and do not fetch `commit` again for a day."""
+        """Remove what was fetched (`withdraw`), and do not fetch `commit` again for a day.
+
+        The next run raises the reason of `error` instead.  A commit that is not of this run is not
+        remembered.
+        """
         if self._arrived and commit in self._sources:
             self._remember(f"{self._sources[commit]} {self._basis}", commit, error)
         self.withdraw()
@@ -161,7 +168,7 @@ class Repository:
         self._refused.set(address, KnownHead(commit, reason.decode()[:1000]))
 
     def withdraw(self) -> None:
-        """Remove what was fetched since `accept`: refused packs must not pile up."""
+        """Remove what was fetched since `accept`, and its refs: refused packs must not pile up."""
         if not self._arrived:
             return
         self._forget_hashes()
@@ -222,6 +229,7 @@ class Repository:
 
         `newest` is what the upstream has just reported; without it the upstream is asked first.
         `judge` checks the commit before anything else of it is read; a refused one is removed.
+        Removes what a killed run left.  Adds to `remarks`; to undo the rest, call `withdraw`.
         """
         drop_unfinished(self._path)
         newest = newest or find_newest(
@@ -363,7 +371,10 @@ class Repository:
             raise self._unwritable(error) from error
 
     def keep_history(self, commit: str | None, most: int) -> None:
-        """Add `commit`, if given and new, to the commits applied before; keep the newest `most`."""
+        """Add `commit`, if given, here and not the last one, to the history of applied commits.
+
+        Only the newest `most` are kept.
+        """
         try:
             refs = self._history_refs()
             newest = self._refs()[refs[-1]] if refs else None
@@ -441,8 +452,9 @@ class Repository:
             raise self._damaged(str(error), oid.hex()) from error
 
     def repack(self, limit: int = _PACKS_MAX) -> None:
-        """Make one pack of what is kept if there are more than `limit` packs, or too large ones.
+        """Make one pack of what is kept, if `needs_repack` says so for `limit` packs.
 
+        Everything else is dropped: what was fetched and is not kept.
         May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
         if not needs_repack(self._path, limit):

@@ -38,9 +38,9 @@ class ServedModule(NamedTuple):
 
 
 def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
-    """Request the modules of the huai server at `url`, by name.
+    """Request the modules of the huai server of `url`, its own or a repository's; sorted by name.
 
-    Raises `UpstreamError` without a list.
+    `timeout`: see `send`.  Raises `UpstreamError` without a list.
     """
     base = url._replace(url=server_and_module(url.url, "")[0])
     if not is_http(base.url):
@@ -79,7 +79,7 @@ def suggest_module(url: MetadataUrl, name: str) -> str:
 def check_first_url(mirror: Mirror) -> tuple[str, str]:
     """Return how the first URL of a module is listed if it has no metadata, and a warning.
 
-    Either may be empty; takes short requests.
+    Both are texts for people, and may be empty; takes requests of a few seconds.
     """
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
@@ -100,6 +100,7 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
 
 
 def _decode_module(value: dict[str, Any]) -> ServedModule:
+    """Decode an element of the list; raises `LookupError` or `TypeError` if it is malformed."""
     totals = value.get("totals") or {}
     return ServedModule(
         printable(str(value["name"])),

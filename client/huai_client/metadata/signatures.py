@@ -92,7 +92,10 @@ class Signatures:
     """Judges the commits that one module is offered in one run."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Read the trusted keys."""
+        """Read the trusted keys, of client.toml and of former commits, unless verification is off.
+
+        Raises `ConfigError` or `StateError` if they cannot be read or are malformed.
+        """
         self._path = mirror.paths.trusted
         self._config = mirror.config
         self._floor = mirror.config.threshold
@@ -110,10 +113,11 @@ class Signatures:
         return self._anchors, self._former
 
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
-        """Verify a commit's signatures, unless verification is off, and keep the result.
+        """Verify a commit's signatures, unless verification is off, and keep the result here.
 
-        `data` is the commit, `objects` reads its tree and keys.  Raises `UntrustedError` for a
-        commit that is not trusted, `FormatError` for `data` that are not a commit.
+        `commit` is its id, `data` its content, `objects` reads its tree and keys.  An unsigned one
+        passes if no keys are known.  Raises `UntrustedError` for a commit that is not trusted,
+        `FormatError` for `data` that are not a commit.
         """
         if self._off:
             return
@@ -161,7 +165,10 @@ class Signatures:
             raise ExpiredError(over, hint="ask the upstream's administrator")
 
     def prove(self, commit: str, hashes: Path, objects: ObjectReader) -> None:
-        """Raise `UntrustedError` if a listing has not the signed hash; `hashes` is a cache file."""
+        """Raise `UntrustedError` if a listing of a signed commit has not the signed hash.
+
+        `hashes` is a file with the hashes of objects, which is extended.
+        """
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
@@ -234,8 +241,9 @@ class Signatures:
 
 
 def follow(accepted: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
-    """Return the newest keys; raises `UntrustedError` if they do not follow from `accepted`.
+    """Return the newest keys of `chain`; raises `UntrustedError` unless they follow `accepted`.
 
+    Returns `accepted` without a chain, or if it has no version and signed none of the chain.
     Each step needs as many signatures as the previous version requires, and at least `floor`.
     """
     if chain is None:

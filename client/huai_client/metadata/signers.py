@@ -16,7 +16,10 @@ _UNKNOWN = re.compile(r"cert-authority|valid-(?:after|before)", re.IGNORECASE)
 
 
 def configured_keys(module: Module) -> tuple[str, ...]:
-    """Return the keys, each in canonical spelling; raises `ConfigError` for a malformed one."""
+    """Return the keys of `keys` and of the file `signers`, each once, in canonical spelling.
+
+    Raises `ConfigError` for a malformed key, and for a file that is unusable or has none.
+    """
     lines = [(f"keys: {line!r}", line) for line in module.keys]
     if module.signers:
         lines += _read(Path(module.signers))
@@ -74,7 +77,8 @@ class AttestError(HuaiError):
 def read_key(path: Path) -> PrivateKey:
     """Read the private key in a file.
 
-    Raises `AttestError` if it is missing or malformed, or other users may read it.
+    Raises `AttestError` if it is missing or malformed, or other users may read it, `ConfigError`
+    for root if another user may change it.
     """
     try:
         key_file = KeyFile.read(path)

@@ -44,7 +44,7 @@ from huai_schema.errors import FormatError
 
 
 class Files:
-    """Requests one file after the other."""
+    """Requests one file after the other; remembers where a URL redirects to."""
 
     def __init__(self, *, timeout: float, deadline: Deadline) -> None:
         """`timeout` (s): see `send`."""
@@ -54,7 +54,10 @@ class Files:
 
     @contextmanager
     def get(self, url: MetadataUrl, path: str) -> Iterator[Response]:
-        """Open the file at `path` below `url`; raises `NotServedError` if it is missing."""
+        """Request the file at `path` below `url`, and yield its response.
+
+        Raises `NotServedError` if it is missing, and what `send` does.
+        """
         with ExitStack() as stack:
             yield self._response(url, path, stack)
 
@@ -129,7 +132,7 @@ class StaticFetch:
         self._packs: list[Path] = []
 
     def complete(self) -> tuple[Path, ...]:
-        """Fetch and install the packs; return the new ones.
+        """Fetch and install the packs; return the new ones, none if the commit is here already.
 
         A missing file is an `IncompleteCopyError`: its head has just been read, so the folder was
         copied with the head first.
@@ -186,7 +189,10 @@ class StaticFetch:
         return way
 
     def _add_lists(self, static: Static, serial: int, enough: Callable[[Static], bool]) -> Static:
-        """Return `static` with the lists that cover a serial, until `enough` is satisfied."""
+        """Return `static` with the lists that cover `serial`, fetched until `enough` is True of it.
+
+        At most three are fetched.
+        """
         for _ in range(_LISTS):
             entry = next((each for each in static.lists if each.first <= serial <= each.last), None)
             if entry is None or enough(static):
@@ -235,7 +241,10 @@ class StaticFetch:
         return Static.decode(b"".join(parts), f"{self._url}/{FOLDER}/{file.list_name}")
 
     def _read(self, file: StaticFile, name: str, write: Callable[[bytes], object]) -> None:
-        """Read all of a file; raises `FormatError` if its size or digest is wrong."""
+        """Pass all of the file `name` to `write`, in pieces.
+
+        Raises `FormatError` if its size or digest is wrong, `_MissingFileError` if it is missing.
+        """
         place = f"{FOLDER}/{name}"
         digest, left = Blake3(), file.size
         try:

@@ -56,8 +56,9 @@ def is_up_to_date(
 ) -> bool:
     """Return True if the tree is complete and at the newest commit: one request, no walk.
 
-    `timeout` in seconds, for each URL; raises `TimeUpError` at the deadline.  A newer commit is
-    remembered for the fetch that follows (`Failover.take_newest`).  `heads`: see `find_newest`.
+    False without a request if nothing is applied or a run was interrupted.  `timeout` in seconds,
+    for each URL; raises what `Failover.first_answer` does, `TimeUpError` at the deadline.  Another
+    commit is remembered for the fetch that follows (`take_newest`).  `heads`: see `find_newest`.
     """
     if state.applied is None or state.attempted:
         return False

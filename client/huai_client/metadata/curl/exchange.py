@@ -63,8 +63,9 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
     def __init__(self, request: CurlRequest, *, timeout: float, deadline: Deadline) -> None:
         """Send the request, as far as that is possible without waiting.
 
-        Raises `TlsError` for a key that other users may read, `ValueError` for a proxy without a
-        host.
+        `timeout` (s) limits each pause without data, and the whole response, for which each KiB
+        that was read adds a second.  Raises `TlsError` for a key that is missing or that every user
+        may read, `ValueError` for a proxy without a host.
         """
         files = request.tls.at(request.url)
         check_key(files)
@@ -100,7 +101,10 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self._read = 0
 
     def head(self) -> Head:
-        """Wait for the final head, and return it."""
+        """Wait for the final head, and return it.
+
+        Raises `TimeoutError` or `TimeUpError` if it is late, `BrokenError` if the transfer fails.
+        """
         self._last_data = time.monotonic()
         while self._head is None:
             self._check_end()
@@ -108,7 +112,10 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         return self._head
 
     def read(self, size: int) -> bytes:
-        """Return some of the body, at most `size` bytes; empty at its end."""
+        """Wait for some of the body, and return at most `size` bytes; empty at its end.
+
+        Raises as `head` does.
+        """
         self._last_data = time.monotonic()
         while not self._body:
             if self._end is not None:

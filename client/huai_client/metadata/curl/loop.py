@@ -54,7 +54,7 @@ class Loop:
         self._multi.remove_handle(handle)
 
     def step(self, seconds: float) -> None:
-        """Let libcurl process what is ready now, or within `seconds`."""
+        """Let libcurl process what is ready now, or wait at most `seconds` for the first event."""
         now = time.monotonic()
         wait = seconds if self._due is None else max(0.0, min(seconds, self._due - now))
         events = self._poll.poll(wait)

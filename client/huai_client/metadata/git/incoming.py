@@ -57,7 +57,9 @@ class IncomingPack:
         """Check the pack, add the local bases of its deltas, and make it durable and visible.
 
         `target`: the id of a commit all of whose objects must be here then, and trees that are
-        complete.  Returns the path of the pack if it adds a file, and the commit's content.
+        complete.  Returns the path of the pack, None if it adds no file, and the commit's content.
+        Raises `FormatError` for a pack that is empty, malformed or above a limit of `work`, and
+        `MissingObjectError` if an object is missing.
         """
         self._file.flush()
         if not self._size:

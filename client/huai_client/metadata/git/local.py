@@ -35,7 +35,7 @@ class LocalRepository(NamedTuple):
     """Repositories whose objects are read as well."""
 
     def heads(self, commits: Iterable[str]) -> dict[str, CommitObject]:
-        """Return commits that are here, by id."""
+        """Return `commits` by id; raises `MissingObjectError` if one is not here."""
         return {commit: read_commit(commit, self.objects) for commit in commits}
 
     def install(
@@ -43,7 +43,8 @@ class LocalRepository(NamedTuple):
     ) -> tuple[CommitObject, Path | None]:
         """Check that `pack` and the trees `complete` hold all of `commit`, and install it.
 
-        Returns the commit, and the pack's path if it adds a file; reports a refused pack.
+        Returns the commit, and the pack's path, None if it adds no file.  Raises `FormatError` for
+        a refused pack, after calling `refused`.
         """
         try:
             path, data = pack.install(self.objects, work, (bytes.fromhex(commit), [*complete]))

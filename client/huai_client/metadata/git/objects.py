@@ -22,7 +22,7 @@ class Objects(Protocol):
     """
 
     def find(self, oid: bytes) -> GitObject | None:
-        """Return an object by its id, if it is here.
+        """Return an object by its id; None if it is not here.
 
         Raises `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
         """

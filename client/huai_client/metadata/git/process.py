@@ -78,7 +78,7 @@ class BoundedProcess:
         deadline: Deadline,
         received: Callable[[], int],
     ) -> None:
-        """Collect output until the process ends; raise if it is too slow, too late or too much."""
+        """Collect output until the process ends; parameters and errors are those of `run`."""
         began = last_output = time.monotonic()
         printed = packed = 0
         with selectors.DefaultSelector() as selector:
@@ -111,7 +111,10 @@ class BoundedProcess:
 
 
 def _check_time(began: float, last_output: float, timeout: float, received: int) -> None:
-    """Raise `TimeoutError` after silence or a trickle."""
+    """Raise `TimeoutError` after `timeout` seconds of silence, or a trickle.
+
+    `began`, `last_output`: of the monotonic clock; `received`: bytes of packs so far.
+    """
     now = time.monotonic()
     if now - last_output >= timeout:
         raise TimeoutError

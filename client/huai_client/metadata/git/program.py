@@ -95,7 +95,10 @@ class GitProgram:
             )
 
     def newest(self) -> str:
-        """Return the hex id of the branch's newest commit, by `git ls-remote`."""
+        """Return the hex id of the branch's newest commit, by `git ls-remote`.
+
+        Raises `NotServedError` without such a branch.
+        """
         url = self._metadata.address
         arguments = ("ls-remote", "--exit-code", *self._local(), "--", url, BRANCH)
         try:
@@ -118,6 +121,7 @@ class GitProgram:
         """Fetch `commit` into `repository`, without its history and without a ref.
 
         `borrowed` are repositories whose objects are used too.  `refetch`: use no local objects.
+        Its packs stay after a failure.  Raises `OSError` for a full disk.
         """
         packs = repository / "objects" / "pack"
         before = _size_of(packs)
@@ -141,9 +145,10 @@ class GitProgram:
         options: Sequence[tuple[str, str]] = (),
         received: Callable[[], int] = lambda: 0,
     ) -> bytes:
-        """Run git, and return its output; raises an `UpstreamError` if it fails or is too slow.
+        """Run git, and return its output; raises `git_error` if it fails.
 
-        `received` counts the bytes of packs so far.
+        `UpstreamTimeoutError` if it is too slow, `FormatError` for too much output, `TimeUpError`
+        at the deadline.  `received` counts the bytes of packs so far.
         """
         environment = {**self._environment([*_OPTIONS, *options]), **variables}
         process = BoundedProcess([self._program, *arguments], environment)

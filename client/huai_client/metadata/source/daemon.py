@@ -60,7 +60,11 @@ class ListOutcome(NamedTuple):
 
 
 class ListedDaemon:
-    """A module of an rsync daemon, or a folder in it; or a folder behind a remote shell."""
+    """A module of an rsync daemon, or a folder in it; or a folder behind a remote shell.
+
+    Each list opens a connection, and closes it.  Methods raise `UpstreamError`, one of its kinds,
+    or `TimeUpError` at the deadline.
+    """
 
     def __init__(self, url: ListedUrl, *, timeout: float, deadline: Deadline) -> None:
         """Connect to nothing yet; `timeout` is in seconds."""
@@ -107,7 +111,8 @@ class ListedDaemon:
     ) -> ListOutcome:
         """Log in, send rsync's arguments and `names`, and add what is listed to `entries`.
 
-        Raises `UpstreamError` if the list is cut off.
+        `folder` and `names` are paths below the module.  Raises `UpstreamDownError` if the list is
+        cut off or the connection breaks, `UpstreamTimeoutError` after silence.
         """
         top = b"%b/%b" % (self._module, folder)
         argv = [b"--server", b"--sender", *arguments, b".", top]
@@ -133,7 +138,10 @@ class ListedDaemon:
 
     @contextmanager
     def _start_by_shell(self, argv: list[bytes]) -> Iterator[tuple[socket.socket, int]]:
-        """Start rsync at the host; yields the connection to it and the protocol."""
+        """Start rsync at the host, until the end of the block; yields connection and protocol.
+
+        Raises `UpstreamDownError` for anything but rsync, with the message of the remote shell.
+        """
         command = [*self._shell, self._host, "rsync", *map(shlex.quote, map(os.fsdecode, argv))]
         connection, its_end = socket.socketpair()
         with connection, its_end, tempfile.TemporaryFile() as errors:
@@ -214,7 +222,10 @@ class ListedDaemon:
         raise UpstreamError(f"{self._url}: the daemon names no module")
 
     def _agree(self, number: bytes) -> int:
-        """Return the protocol for an rsync whose newest one is `number`."""
+        """Return the protocol for an rsync whose newest one is `number`, in decimal.
+
+        Raises `UpstreamError` if that is too old or not a number.
+        """
         protocol = min(_PROTOCOL, int(number) if number.isdigit() else 0)
         if protocol < _LEAST_PROTOCOL:
             raise UpstreamError(
@@ -243,7 +254,10 @@ class ListedDaemon:
     def _exchange(
         self, connection: socket.socket, reader: RsyncList, outgoing: Iterator[bytes]
     ) -> None:
-        """Pass on bytes both ways until the daemon closes the connection or is too slow."""
+        """Pass on bytes both ways until the daemon closes the connection.
+
+        Raises `UpstreamTimeoutError` after silence, `TimeUpError` at the deadline.
+        """
         connection.settimeout(0)
         waiting = bytearray()
         more: Iterator[bytes] | None = outgoing
@@ -296,7 +310,7 @@ def _frame(data: bytes | bytearray) -> bytes:
 
 
 def _line(lines: socket.SocketIO) -> bytes:
-    """Read a line, up to its end or `_LINE_BYTES`."""
+    """Read a line, up to its end or `_LINE_BYTES`; returned without the newline."""
     line = b""
     while len(line) < _LINE_BYTES:
         byte = lines.read(1)

@@ -99,8 +99,9 @@ def poll_listed(
 ) -> PollResult:
     """Find out if the upstream has anything newer than the last list.
 
-    `repository` is the folder of the module's metadata, or None without one.  A poll relies on a
-    list that is younger than `ListSettings.every`, without a probe.
+    `repository` is the folder of the module's metadata, or None without one; `timeout` in seconds.
+    `is_poll`: rely on a list that is younger than `ListSettings.every`, if there are no probes.
+    Raises `UpstreamError` if it cannot be asked.
     """
     record = load_record(repository, source_name(url)) if repository else None
     if record is None:
@@ -132,7 +133,7 @@ def source_name(url: ListedUrl) -> str:
 
 
 class SourceFetch:
-    """Lists an upstream, and commits the list in the module's repository."""
+    """Lists an upstream once, and commits the list in the module's repository."""
 
     def __init__(
         self,
@@ -167,7 +168,9 @@ class SourceFetch:
 
         A new one has a higher serial than that in `accepted`, and the identity there, unless that
         is empty.  `probed`: see `PollResult`.  With `doubted_paths` a daemon lists only these
-        again, and missing ones stay: they are removed by the next list of all.
+        again, and missing ones stay: they are removed by the next list of all.  Replaces the record
+        of the list, and adds to `remarks`; moves no ref.  Raises `UpstreamError` for a failure to
+        list, `FormatError` for a malformed list.
         """
         record = load_record(self._path, source_name(self._url))
         if record is not None and not self._objects.has(record.commit):
@@ -252,7 +255,10 @@ class SourceFetch:
             path.unlink(missing_ok=True)
 
     def _fetch_file(self, name: str, to: Path) -> None:
-        """Fetch a file by rsync; raises `UpstreamDownError` if rsync fails."""
+        """Fetch the file `name`, relative to the upstream's URL, to the path `to`, by rsync.
+
+        Raises `UpstreamDownError` if rsync fails.
+        """
         command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600"]
         if self._settings.shell:
             command.append(f"--rsh={shlex.join(self._settings.shell)}")
@@ -268,7 +274,10 @@ class SourceFetch:
             raise UpstreamDownError(f"{source}: {text[0] if text else 'not fetched'}")
 
     def _list(self, past: Commit | None) -> _Tree:
-        """List the whole tree, and write it; a partial list removes nothing from `past`."""
+        """List the whole tree, and write it; a partial list removes nothing from `past`, if given.
+
+        Raises `UpstreamError` or `FormatError` without a list.
+        """
         with tempfile.TemporaryFile(dir=self._path) as store, self._writing() as writer:
             entries = EntryList(store, self._settings.most)
             outcome = (self._text or self._daemon).list_tree(entries)
@@ -384,7 +393,10 @@ class SourceFetch:
     # The commit
 
     def _commit(self, tree: _Tree, past: Commit | None, accepted: tuple[int, str], now: int) -> str:
-        """Return the commit of a tree; the former one if it has the same tree."""
+        """Write a commit of `tree`, of the time `now`, and return its id; that of `past` if equal.
+
+        `accepted`: see `commit`.
+        """
         serial, identity = accepted
         counts = Counts(added=tree.totals.entries)
         if past is not None:
@@ -416,6 +428,9 @@ def _is_complete(file_list: Path) -> bool:
 
 
 def _compare(old: Path, new: Path) -> tuple[list[bytes], list[bytes], bool]:
-    """Return the new and changed paths, the removed ones, and True if other paths changed too."""
+    """Return the new and changed paths, the removed ones, and True if other paths changed too.
+
+    Raises `FormatError` if one of the files is malformed.
+    """
     with old.open("rb") as old_list, new.open("rb") as new_list:
         return compare_file_lists(old_list, new_list)

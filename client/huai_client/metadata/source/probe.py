@@ -35,7 +35,7 @@ def find_published(daemon: ListedDaemon) -> str:
 
 
 def find_probes(daemon: ListedDaemon) -> tuple[str, ...]:
-    """Return the paths of the upstream's time stamps, as far as they are known names."""
+    """Return the paths of the upstream's time stamps that have a usual name, sorted."""
     entries = _empty()
     daemon.list_names((*_STAMPS, *_TRACES), entries)
     paths = (path for path, kind, *_ in entries.entries() if kind == "file")
@@ -52,7 +52,7 @@ def lists_beside(published: str) -> tuple[bytes, ...]:
 
 
 def probe(daemon: ListedDaemon, probes: Sequence[str]) -> str:
-    """Return the attributes of the files at `probes`, as a text."""
+    """Return the attributes of the files at `probes`, as a text that changes with any of them."""
     entries = _empty()
     daemon.list_names((path.encode() for path in probes), entries)
     return repr([each for each in entries.entries() if each[1] == "file"])

@@ -76,8 +76,9 @@ def read_events(
 ) -> tuple[RecentMark, RecentChanges | None]:
     """Return the mark of the newest event in the file `newest`, and the events since `past`.
 
-    These are None if they are not known, so that the whole tree has to be listed.  Raises
-    `RolledBackError` if the newest event is older than `past`.
+    The events are None if they are not known, so that the whole tree has to be listed.  `fetch`
+    gets a file's name and yields its path.  Raises `RolledBackError` if the newest event is older
+    than `past`, `FormatError` for a malformed file.
     """
 
     def read(name: str) -> _RecentFile:

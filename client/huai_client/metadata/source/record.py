@@ -47,7 +47,7 @@ _FILE = RecordFile(SourceRecord, needed=False, durable=False)
 
 
 def load_record(repository: Path, url: str) -> SourceRecord | None:
-    """Return the record of the upstream at `url`, if it is the one that was listed last."""
+    """Return the record of the last list; None unless it is of `url`, a `source_name`."""
     record = _FILE.load(repository / RECORD_NAME)
     return record if record is not None and record.url == url else None
 

@@ -73,7 +73,10 @@ class TextSource:
         return ListOutcome(partial=False, messages=())
 
     def has_changed(self, validator: str) -> bool:
-        """Return True if the list on the web server has another validator: one request."""
+        """Return True unless the server says that the list still has `validator`: one request.
+
+        Raises `UpstreamError` if it does not respond.
+        """
         try:
             self._download(None, validator)
         except UnchangedError:
@@ -81,7 +84,10 @@ class TextSource:
         return True
 
     def _download(self, feed: Callable[[bytes], None] | None, validator: str = "") -> None:
-        """Request the list, and call `feed` with all of it."""
+        """Request the list, call `feed`, if given, with all of it, and note its validator.
+
+        Raises `UnchangedError` if it still has `validator`, `UpstreamError` for a failure.
+        """
         place, _, query = self._source[0].partition("?")
         folder, _, name = place.rpartition("/")
         request = Request(f"{name}?{query}" if query else name, validator=validator)
