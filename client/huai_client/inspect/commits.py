@@ -27,7 +27,11 @@ class LocalCommits:
     """The applied commit, those applied before, and the newest fetched one."""
 
     def __init__(self, name: str, places: ModulePlaces) -> None:
-        """Open the repository; raises `NotSyncedError` without an applied commit."""
+        """Open the repository of the module `name`, for reading.
+
+        Raises `NotSyncedError` without an applied commit, `StateError` or `DamagedRepositoryError`
+        if the state or the repository cannot be read.
+        """
         self.state = load(places.state)
         applied = applied_id(self.state, name)
         self.repository = Repository(places.repository, make=False)
@@ -56,7 +60,7 @@ class LocalCommits:
         """Parse `A..B`; without A the applied commit, without B the newest one.
 
         Without both, the pair is the change of the next sync, or of the last one if the next sync
-        would change nothing.
+        would change nothing.  Raises `UnknownCommitError` as `find` does.
         """
         old, _, new = text.partition(_RANGE)
         if not text and self.newest.id == self.applied.id and self.past:
@@ -66,7 +70,8 @@ class LocalCommits:
     def find(self, name: str) -> Commit:
         """Return a commit by serial, id prefix or `applied`, `previous`, `newest`.
 
-        Raises `UnknownCommitError` for any other name.
+        A prefix has 4 digits or more.  Raises `UnknownCommitError` for any other name, or a prefix
+        of several.
         """
         commits = {commit.id: commit for commit in (*self.line, self.newest)}
         if name == APPLIED:

@@ -56,7 +56,7 @@ class SnapshotChange(NamedTuple):
 
 
 def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
-    """Yield the changes from `old` to `new`."""
+    """Yield the changes from `old` to `new`, in no particular order, moves found by digest last."""
     movable = _digests_on_both_sides(old, new)
     removed: list[File] = []
     added: list[File] = []
@@ -94,6 +94,7 @@ def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
 
 
 def _step(change: Change) -> SnapshotChange:
+    """Return `change` as one that is added, removed or changed; never as a move."""
     sign = Sign.CHANGED
     if change.old is None:
         sign = Sign.ADDED
@@ -103,7 +104,7 @@ def _step(change: Change) -> SnapshotChange:
 
 
 def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
-    """Return the digests of files that were removed and added; none if there are too many."""
+    """Return the digests of files that were removed and added; none if over a million are gone."""
     removed: set[bytes | None] = set()
     added: set[bytes | None] = set()
     for difference in _differences(old, new):
@@ -206,7 +207,10 @@ def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[PathEvent]
 
 
 def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:
-    """Return the change of `path`, or None; reads all changes for an addition or removal only."""
+    """Return the change of `path`, or None; reads all changes only if one side lacks it.
+
+    A move is returned for both of its paths, with the new one as the path of the change.
+    """
     if older.snapshot.tree == newer.snapshot.tree:
         return None
     old, new = older.snapshot.entry(path), newer.snapshot.entry(path)

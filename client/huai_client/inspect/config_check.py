@@ -35,7 +35,10 @@ _SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
-    """Call `check_config` if the module's table has changed since the last success; record that."""
+    """Call `check_config`, unless the module's table and all `dest` are as at the last success.
+
+    A success is recorded in the module's folder of the state `root`, made if missing.
+    """
     mark = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
     # Not by hashlib: importing it takes longer than everything else here.
@@ -52,7 +55,10 @@ def check_once(config: ClientConfig, name: str, root: Path) -> None:
 
 
 def check_config(config: ClientConfig, name: str, root: Path) -> None:
-    """Raise a `ConfigError` with file, module and key, if a sync would refuse the module."""
+    """Raise a `ConfigError` with file, module and key, if a sync would refuse the module.
+
+    Reads the files that the table names, and runs rsync to check its options.
+    """
     module = config.module(name)
     place = f"{config_path(root)}: [modules.{name}]"
     for url in module.urls:
@@ -86,7 +92,7 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
 
 @contextmanager
 def _key(place: str, key: str) -> Iterator[None]:
-    """Add `place` and `key` to errors of the block."""
+    """Raise a `HuaiError` of the block as a `ConfigError` with `place` and `key`."""
     try:
         yield
     except HuaiError as error:
@@ -122,7 +128,7 @@ def _check_keys(place: str, module: Module) -> None:
 
 
 def check_url(text: str) -> None:
-    """Raise `ConfigError` for an invalid address of metadata."""
+    """Raise `ConfigError` unless `text` may be an address of metadata; nothing is requested."""
     if not text.strip():
         raise ConfigError(
             "the address is empty", hint="check that the variables of the shell are set"
@@ -148,7 +154,10 @@ def check_url(text: str) -> None:
 
 
 def _check_daemon(text: str, rest: str) -> None:
-    """Raise `ConfigError` for the URL of a daemon that rsync would take in another sense."""
+    """Raise `ConfigError` for a daemon's URL with a password, or without a host or module.
+
+    `rest` is `text` after the scheme.
+    """
     if ":" in (login_of(text) or ""):
         raise ConfigError(
             f"{masked(text)} has a password, which rsync does not accept in a URL",
@@ -160,7 +169,7 @@ def _check_daemon(text: str, rest: str) -> None:
 
 
 def _check_host(text: str, example: str) -> None:
-    """Raise `ConfigError` for a URL without a host."""
+    """Raise `ConfigError`, with `example` as its hint, for a URL without a host."""
     try:
         host = split_url(text).hostname
     except ValueError as error:
@@ -186,7 +195,10 @@ def _check_no_scheme(text: str) -> None:
 
 
 def check_dest(text: str, root: Path) -> None:
-    """Raise `ConfigError` for a DEST that must never be mirrored to."""
+    """Raise `ConfigError` for a DEST that must never be mirrored to.
+
+    That is an empty path, the root directory, and one that has the state `root` or is in it.
+    """
     if not text.strip():
         raise ConfigError("the path is empty", hint="check that the variables of the shell are set")
     if "\0" in text:
@@ -220,7 +232,10 @@ def _check_neighbours(config: ClientConfig, name: str) -> None:
 
 
 def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
-    """Raise `ConfigError` unless the outer tree protects the one inside it."""
+    """Raise `ConfigError` unless `keeper`, the outer module, protects the tree `inside` of it.
+
+    `other` is the name in the message.
+    """
     from huai_client.plan.protect import Protection
     from huai_schema.paths import rel_path
 
@@ -404,7 +419,7 @@ def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
 
 
 def _check_keyring(text: str) -> None:
-    """Raise `ConfigError` for a keyring that is unreadable or armored."""
+    """Raise `ConfigError` unless `text` is the absolute path of a readable, unarmored keyring."""
     if not os.path.isabs(text):
         raise ConfigError(f"{text!r} is not an absolute path", hint="write /usr/share/keyrings/...")
     try:

@@ -93,7 +93,7 @@ def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = 
 def run_values(
     record: RunRecord, serials: Mapping[str, int], *, running: bool = False
 ) -> dict[str, object]:
-    """Return a run for JSON."""
+    """Return a run for JSON; `serials` and `running` as in `run_words`."""
     return {
         "run": record.kind,
         "time": record.time,

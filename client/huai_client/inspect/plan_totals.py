@@ -133,7 +133,7 @@ class Forecast(NamedTuple):
 
     @classmethod
     def of(cls, prepared: PreparedPlan, runs: Path) -> "Forecast":
-        """Estimate a plan; `runs` is the path of the module's history."""
+        """Estimate a plan; `runs` is the path of the module's history, which is read."""
         totals = [StageTotals.of(stage, prepared.plan) for stage in prepared.plan.stages]
         summary = prepared.summary
         needed = seconds_needed(history.read(runs), summary.fetches, summary.fetch_bytes)
@@ -155,7 +155,7 @@ class Forecast(NamedTuple):
 
 
 def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | None:
-    """Return the seconds for so many files and bytes, by the last good ones of `runs`.
+    """Return the seconds for `files` files of `size` bytes in all, by the last good ones of `runs`.
 
     None without a run to measure by.  `runs` are newest first.
     """

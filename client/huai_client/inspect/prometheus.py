@@ -35,13 +35,16 @@ _PREFIX = "huai_client_"
 
 
 def write_prometheus(path: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the file at `path`, from the recorded state of each module."""
+    """Replace the file at `path`, from the state of each of `modules` in the state root `root`.
+
+    Raises `StatusFileError` if it cannot be written.
+    """
     values = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
     replace_status_file(path, "".join(_lines(values)))
 
 
 def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
-    """Return the metrics of a module."""
+    """Return the metrics of a module by name; a state that cannot be read counts as none."""
     places = module_places(root, name)
     try:
         state = states.load(places.state)
@@ -53,7 +56,7 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
 def state_values(
     module: Module, places: ModulePlaces, state: states.State, last: LastRun | None
 ) -> dict[str, float]:
-    """Return the metrics of a module with this state and last run."""
+    """Return the metrics, by the names of `MEANINGS`, of a module with this state and last run."""
     run = history.last(places.history)
     first_seen = state.seen or state.time
     stale = why_out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
@@ -94,7 +97,10 @@ class StatusFileError(HuaiError):
 
 
 def replace_status_file(path: Path, text: str) -> None:
-    """Replace the file at once; raises `StatusFileError` and keeps the old one if that fails."""
+    """Replace the file at `path` by `text` in one step, readable for all users; not durably.
+
+    Raises `StatusFileError` and keeps the old one if that fails.
+    """
     # A hidden name, which a collector or web server does not show.
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

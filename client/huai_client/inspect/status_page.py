@@ -46,7 +46,7 @@ Named = tuple[str, Mapping[str, float]]
 
 
 def write_status_page(folder: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the pages in `folder`, from the recorded state of each module.
+    """Replace the pages in `folder`, from the state of each of `modules` in the state root `root`.
 
     Raises `StatusFileError` if a page cannot be written.
     """
@@ -90,7 +90,7 @@ def status_page(
 
 
 def _summary(words: Words, states: Sequence[bool]) -> str:
-    """Return how many modules are in step."""
+    """Return a paragraph that says how many modules are in step: how many `states` are True."""
     count, total = f"{sum(states):,}", f"{len(states):,}"
     text = words.translate("{count} of {all} modules are in step", count=count, all=total)
     return f'<p class="{"good" if all(states) else "bad"}">{escape(text)}</p>'
@@ -133,6 +133,7 @@ def _days(words: Words, runs: Sequence[RunRecord], now: float) -> str:
 
 
 def _module_row(words: Words, name: str, values: Mapping[str, float], days: str) -> str:
+    """Return the row of a module; `values` are `module_values`, `days` is the cell of `_days`."""
     good, state = state_of(words, values)
     texts = [escape(state), days, *_module_cells(values)]
     cells = _cells(words, _MODULE_LABELS, texts, good=good)
@@ -157,7 +158,7 @@ def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
 
 
 def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
-    """Return True if all is well, and the state in words."""
+    """Return True if all is well, and the state in words; `values` are `module_values`."""
     if values["last_exit_code"]:
         outcome = _outcome(words, int(values["last_exit_code"]))
         return False, words.translate("last run failed ({outcome})", outcome=outcome)
@@ -169,6 +170,7 @@ def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
 
 
 def _run_row(words: Words, run: RunRecord, name: str) -> str:
+    """Return the row of a run of the module `name`."""
     failed = _outcome(words, run.code) if run.ended else words.translate("interrupted")
     outcome = "OK" if run.succeeded else failed
     if run.times > 1:
@@ -200,7 +202,10 @@ HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
-    """Return the modules `names`, or all of the present client.toml, without asking upstreams."""
+    """Return a row for each of the modules `names`, or all of client.toml; asks no upstream.
+
+    Raises `UnknownModuleError`, or `ConfigError` if client.toml cannot be read.
+    """
     config = load(root)
     chosen = names or sorted(config.modules)
     rows: list[Row] = []
@@ -214,7 +219,7 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 def status_row(
     name: str, values: Mapping[str, float], processes: tuple[int | None, int | None]
 ) -> Row:
-    """Return the row of a module; `processes` verify and sync it."""
+    """Return the row of a module; `processes`: ids of those that verify and sync it, or None."""
     good, state = state_of(_ENGLISH, values)
     if since := values["last_success_timestamp_seconds"]:
         # Only a sync finds out what the upstream has now.

@@ -49,7 +49,10 @@ class Preview(NamedTuple):
 
 
 def preview(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Preview:
-    """Predict what the next sync does to `path`, by its plan; a failure becomes a `refusal`."""
+    """Predict what the next sync does to `path`, by its plan; a failure becomes a `refusal`.
+
+    Only the local metadata are read: the upstream may have a newer commit.
+    """
     newest = commits.newest
     if commits.state.held:
         return Preview(newest, refusal=HELD)
@@ -196,7 +199,10 @@ class Reasons(NamedTuple):
 
 
 def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
-    """Collect the facts about `path`."""
+    """Collect the facts about `path`, from the tree and local records, and plan the next sync.
+
+    Raises `StateError`, `DamagedRepositoryError` or `ConfigError` if they cannot be read.
+    """
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)
     local = local_status(

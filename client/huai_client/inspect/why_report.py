@@ -103,6 +103,7 @@ def _verified_words(time: int) -> str:
 
 
 def _filter_words(filtered: Filtered) -> str:
+    """Return the decision of the filter, the rule that decided, and if it protects."""
     decision = "includes it" if filtered.let_through else "excludes it"
     why = "no rule matches"
     if filtered.decision is not None:
@@ -123,6 +124,7 @@ def _filter_values(filtered: Filtered) -> dict[str, object]:
 
 
 def _rule_words(reasons: Reasons) -> str:
+    """Return the rule that decided the stage, and the repository around the path."""
     placement = reasons.placement
     if placement is None or not placement.rule:
         rule = "no rule matches"
@@ -135,6 +137,7 @@ def _rule_words(reasons: Reasons) -> str:
 
 
 def _local_words(reasons: Reasons) -> str:
+    """Return how the path in the tree differs from the applied commit."""
     local = reasons.local
     text = {
         PathStatus.AS_APPLIED: "as applied",
@@ -150,6 +153,7 @@ def _local_words(reasons: Reasons) -> str:
 
 
 def _next_words(preview: Preview, status: PathStatus) -> Iterator[str]:
+    """Yield a line for each effect of the next sync, at least one."""
     serial = preview.commit.info.serial
     if preview.compares_tree:
         yield f"compares the whole tree with serial {serial}, the newest one here"

@@ -127,7 +127,7 @@ def any_names(folder: Path) -> Finding:
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:
-    """Check that DEST exists, and that this user can change it."""
+    """Check that DEST exists, and that this user can change it; the error is raised."""
     os.close(open_destination(mirror.dest, write=True))
     yield ok(f"{mirror.dest} can be changed")
 
@@ -151,7 +151,10 @@ def space(mirror: Mirror) -> Iterator[Finding]:
 
 
 def _needed(mirror: Mirror) -> Needed | None:
-    """Return what the newest commit adds to the applied one, zeros with a filter, or None."""
+    """Return what the newest local commit adds to the applied one, zeros with a filter.
+
+    None if a commit is missing; negative if it removes more.
+    """
     state, newest = load(mirror.paths.state), newest_local(mirror)
     if state.applied is None or newest is None:
         return None
@@ -162,7 +165,7 @@ def _needed(mirror: Mirror) -> Needed | None:
 
 
 def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
-    """Return a check that calls `probe` with a temporary folder in DEST."""
+    """Return a check that calls `probe` with a temporary folder in DEST, with the lock held."""
     return partial(_probed, probe)
 
 

@@ -84,7 +84,10 @@ class CheckFinding(NamedTuple):
 
 
 def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[CheckFinding]:
-    """Execute `checks` in order; skip those that need one that failed."""
+    """Execute `checks` in order, and yield their findings; skip those that need one that failed.
+
+    A check that is skipped for this reason counts as failed.
+    """
     failed: set[str] = set()
     for check in checks:
         unmet = [need for need in check.needs if need in failed]

@@ -98,7 +98,10 @@ def root(state_root: Path) -> Iterator[Finding]:
 
 
 def _readable(state_root: Path, mode: int) -> Path | None:
-    """Return a private file below the root that other users can read, or None."""
+    """Return a private file below the root that other users can read, or None.
+
+    `mode` is that of the root: None without permissions for others.
+    """
     if not mode & 0o007:  # rights of the group are set on purpose
         return None
     secret = (config_path(state_root), *state_root.glob("modules/*/lock"))
@@ -128,7 +131,7 @@ class Needed(NamedTuple):
 def room_findings(folder: Path, needed: Needed | None = None) -> Iterator[Finding]:
     """Check the room in bytes, for users other than root, and in inodes, if they are counted.
 
-    `needed` is the room that has to be free, if it is known.
+    Yields a finding for each.  `needed` is the room that has to be free, if it is known.
     """
     status = os.statvfs(folder)
     free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
@@ -144,7 +147,11 @@ def room_findings(folder: Path, needed: Needed | None = None) -> Iterator[Findin
 def judge_room(
     text: str, free: int, size: int, bounds: tuple[int, int], needed: int | None
 ) -> Finding:
-    """Judge `free` of `size`: a failure below `needed`, or below the first bound if unknown."""
+    """Judge `free` of `size`, which `text` describes.
+
+    A failure below `needed`, or below the first bound if that is unknown.  A warning below the
+    first bound, and below the second one if under a twentieth is free.
+    """
     least, little = bounds
     if free < (least if needed is None else needed):
         return fail(text, "make room, or mirror less", ExitCode.NO_SPACE)

@@ -106,7 +106,10 @@ def newest_local(mirror: Mirror) -> Commit | None:
 
 
 def _listed(local: Commit | None, url: MetadataUrl) -> Commit:
-    """Return the commit of the last list: a check is not worth another one."""
+    """Return `local`, the commit of the last list; raises `UpstreamError` without one.
+
+    A check is not worth another list.
+    """
     if local is None:
         raise UpstreamError(f"{url} was not listed yet")
     return local
@@ -142,7 +145,7 @@ def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | Non
 def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) -> Finding:
     """Fetch the sample's file from `url`, and compare it with the metadata in `commit`.
 
-    Takes two timeouts at most; raises the errors of `fetch`.
+    Takes about two timeouts at most; raises the errors of `fetch`.  Writes into a temporary folder.
     """
     if commit.file is None:
         return ok(f"{url}: accepts connections; the newest commit has no small file to compare")

@@ -40,7 +40,10 @@ _LIST_OPTIONS = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 
 def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
-    """Return the error of `url`, or None if it responds.  Takes two timeouts at most."""
+    """Return the error of `url`, or None if it lists its folder or responds by HTTP.
+
+    Takes two timeouts at most.
+    """
     if url.transport is Transport.HTTP:
         from huai_client.transfer.http.probe import probe_http  # loads libcurl
 
