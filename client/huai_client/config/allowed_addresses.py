@@ -38,7 +38,10 @@ class AllowedAddresses(NamedTuple):
     """The networks of `allow_networks`."""
 
     def refusal(self, address: str) -> str:
-        """Return why connections to `address` are refused, or an empty text."""
+        """Return why connections to `address`, an IP address, are refused, or an empty text.
+
+        Resolves the hosts of the configured URLs for an internal address.
+        """
         from ipaddress import ip_address, ip_network
 
         from huai_program.addresses import is_internal, is_local
@@ -57,7 +60,10 @@ class AllowedAddresses(NamedTuple):
         return f"{ip} is an address of {place}"
 
     def refusal_of_host(self, host: str) -> str:
-        """Return why connections to `host` are refused, by its name, or an empty text."""
+        """Return why one of the addresses of `host` is refused, or an empty text.
+
+        Empty too if the name cannot be resolved.
+        """
         return next(filter(None, (self.refusal(str(each)) for each in _resolved(host))), "")
 
 
@@ -77,7 +83,10 @@ def check_networks(texts: Iterable[str]) -> None:
 
 @lru_cache(maxsize=64)
 def _addresses(url: str) -> "tuple[Address, ...]":
-    """Return the addresses of a URL's host, cached; none if it cannot be resolved."""
+    """Return the addresses of a URL's host, cached; none if it cannot be resolved.
+
+    Those of this machine for a path.
+    """
     if "://" in url:
         try:
             host = split_url(url).hostname

@@ -68,7 +68,10 @@ class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def convert_proofs(place: str, tables: object) -> dict[str, Proof]:
-    """Convert tables by profile; `place` names the table above them in a `ConfigError`."""
+    """Convert tables by profile; `place` names the table above them in a `ConfigError`.
+
+    Raises it for a wrong table, and unless one of `gpgv` and `command` is set.
+    """
     if not isinstance(tables, dict):
         raise ConfigError(
             f"{place}] must be a table", hint=f"{place.rpartition(': ')[2]}.apt] begins one"

@@ -49,7 +49,7 @@ NO_ATTEST = Attest()
 
 
 def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
-    """Convert tables, of which a later one takes precedence; `name` is the module's.
+    """Convert tables, of which a later one takes precedence; `name` is the module's, in URLs.
 
     Raises `ConfigError` with `place` and the key that is wrong.
     """
@@ -66,7 +66,7 @@ def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
 
 
 def _check_urls(place: str, urls: tuple[str, ...]) -> None:
-    """Raise `ConfigError` for a URL that cannot be mirrored from, or is listed twice."""
+    """Raise `ConfigError`, with `place`, for a URL not to mirror from, or listed twice."""
     from huai_schema.codec.attestation import is_served_url  # few have this table
 
     for url in urls:
@@ -331,9 +331,9 @@ def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
 
 
 def _module(path: Path, name: str, table: object, common: tuple[object, ...] = ()) -> Module:
-    """Convert a module's table, with the checks that cost very little.
+    """Convert the table of module `name`, with the checks that cost very little.
 
-    `common` has the table `[attest]`, if any.
+    `path` is the file, named in a `ConfigError`; `common` has the table `[attest]`, if any.
     """
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
@@ -397,7 +397,10 @@ def make_root(root: Path) -> None:
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
-    """Write a new module into the configuration; raises `ConfigError` if the name exists."""
+    """Write a new module into the configuration, only the keys that are not the defaults.
+
+    Raises `ConfigError` if the name is invalid or exists, or the file cannot be read or written.
+    """
     check_config_name(name)
     load(root)
     defaults, values = to_toml(Module(url="", dest="")), to_toml(module)
@@ -419,6 +422,9 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from the configuration; raises `UnknownModuleError` without it."""
+    """Remove a module from the configuration, and nothing else.
+
+    Raises `UnknownModuleError` without it, `ConfigError` if the file cannot be read or written.
+    """
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=0o600)

@@ -82,7 +82,7 @@ class Modes(StrEnum):
         return _TABLES[self]
 
     def of(self, entry: Entry) -> Entry:
-        """Return `entry` with the mode of this policy."""
+        """Return `entry` with the mode of this policy; a symlink unchanged."""
         if isinstance(entry, Symlink):
             return entry
         if isinstance(entry, File):
@@ -94,7 +94,10 @@ class Modes(StrEnum):
         return self._of_real(entry, self.table.directory)
 
     def _of_real(self, entry: _Real, rule: ModeRule) -> _Real:
-        """Return the entry with its mode changed by a rule."""
+        """Return the entry with its mode changed by a rule.
+
+        The mode is a `DefaultMode` for `LOCAL`, a `Reduced` if `SAFE` leaves out stated bits.
+        """
         mode = entry.mode & rule.mask | rule.set
         if self.table.local:
             return entry._replace(mode=DefaultMode(mode))

@@ -42,7 +42,10 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(url: SplitResult) -> Proxy | None:
-    """Return the proxy for a URL of HTTP, or None; raises `ValueError` for one without a host."""
+    """Return the environment's proxy for a URL of HTTP, or None if none is set or it is bypassed.
+
+    Raises `ValueError` for a proxy that is malformed or has no host.
+    """
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     import urllib.request  # takes long to load, and few have a proxy
@@ -61,7 +64,7 @@ def proxy_for(url: SplitResult) -> Proxy | None:
 
 
 def rsync_proxy() -> Proxy | None:
-    """Return the proxy that rsync uses for daemons, or None."""
+    """Return the proxy that rsync uses for daemons, or None if none is set or it is malformed."""
     address = os.environ.get(RSYNC_PROXY, "")
     with suppress(ValueError):  # rsync reports the error
         return Proxy(RSYNC_PROXY, split_url(f"http://{address}")) if address else None

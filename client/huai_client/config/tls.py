@@ -87,7 +87,7 @@ SYSTEM_TLS = TlsFiles()
 
 
 def convert_tls(place: str, table: object) -> Tls:
-    """Convert a table; raises `ConfigError` with the key that is wrong."""
+    """Convert a table; raises `ConfigError` with `place` and the key that is wrong or missing."""
     tls = convert(place, table, Tls)
     for key, other in (("certificate", tls.key), ("key", tls.certificate)):
         if other and not getattr(tls, key):

@@ -25,7 +25,7 @@ RECORDED: Mapping[str, Callable[[Module], object]] = {
 
 
 def record_settings(module: Module, rules_key: str) -> str:
-    """Return the record for `module`, with the key of its filter and modes."""
+    """Return the record for `module`; `rules_key` is the key of its filter and modes."""
     return f"{LINE}{_keys(module)}\n{rules_key}"
 
 
