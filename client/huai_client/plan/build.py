@@ -78,7 +78,11 @@ class PlanBuilder:
     """The plans of one run."""
 
     def __init__(self, mirror: Mirror, options: SyncOptions, repository: Repository) -> None:
-        """`repository` holds the commits to plan for."""
+        """`repository` holds the commits to plan for.
+
+        Raises `FilterError` for a malformed pattern of `protect`, `DeleteLimitError` for a
+        malformed limit of `options`.
+        """
         module = mirror.config
         self._mirror = mirror
         self._module = module
@@ -102,7 +106,8 @@ class PlanBuilder:
 
         `rules` replace the configured filter and modes.
         Raises `DestinationError` if DEST seems unmounted, `TooManyDeletionsError` if a limit on
-        deletions is exceeded.
+        deletions is exceeded, `UnreadableTreeError` if the tree cannot be read, `NotInPartError` if
+        `only` selects a part that cannot be published alone, `FilterError` for a malformed filter.
         """
         applied, attempted = self._past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
@@ -126,7 +131,11 @@ class PlanBuilder:
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
     ) -> PreparedPlan:
-        """Return a plan that brings the paths in `damage` back to `commit`, the applied one."""
+        """Return a plan that brings the paths in `damage` back to `commit`, the applied one.
+
+        No deletion is delayed, and no local file is a source unless its digest proves it.  Raises
+        `TooManyDeletionsError` as `update`.
+        """
         goal = self._applied_goal(commit, state)
         extraneous = self._options.delete_extraneous
         diff = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)

@@ -101,7 +101,8 @@ def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
     """Add "link" to the differences of files that need an inode of their own.
 
     `may_share`: files of equal content share an inode until their attributes differ.  Without it
-    only an interrupted run shares inodes, and all names of such an inode are candidates.
+    only an interrupted run shares inodes, and all names of such an inode are candidates.  If the
+    candidates of `diff` are a table, that is changed as well.
     """
     table = CandidateTable.of(diff.candidates)
     shared: dict[tuple[int, int], list[Candidate]] = defaultdict(list)

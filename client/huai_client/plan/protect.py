@@ -133,6 +133,7 @@ class ProtectedContents:
     """The directories of one tree that hold a protected path, as first read."""
 
     def __init__(self, tree: ReadableTree, protection: Keeper) -> None:
+        """Read nothing yet."""
         self._tree = tree
         self._protection = protection
         self._walked: set[RelPath] = set()

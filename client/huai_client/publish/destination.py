@@ -53,8 +53,8 @@ class Destination:
     def open(self, state: State) -> Tree:
         """Open the tree to change; with a trash, it keeps deleted and replaced files there.
 
-        They are in a batch named by the applied serial.  Raises `DestinationError` if DEST cannot
-        be used.
+        They are in a batch named by the applied serial.  The caller closes the tree.  Raises
+        `DestinationError` if DEST cannot be used.
         """
         keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
         return Tree(self._dest, owners=self._module.owners, keep=keep)

@@ -122,7 +122,10 @@ class _Run:
         do: Callable[[Sequence[T]], RowResult],
         may: Callable[[T], bool],
     ) -> None:
-        """Do one kind of step for the items that `may` allows; count them, and record failures."""
+        """Do one kind of step for the items that `may` allows; count them, and record failures.
+
+        `do` does a row of items; `path` returns that of an item.
+        """
         for row in in_rows(items, do, may, self._withholding):
             self._count(step, row.done, path)
             if row.failed:

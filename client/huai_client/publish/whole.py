@@ -67,8 +67,9 @@ class _New:
 def whole_directories(
     plan: Plan, staged: Callable[[Sequence[File]], Places], volatile: Collection[RelPath] = ()
 ) -> list[list[NewSubtree]]:
-    """Return the whole directories of each stage of `plan`; `staged` locates files.
+    """Return, by stage, the new directories of `plan` to publish by a rename each.
 
+    `staged` locates files.
     `volatile` files come last in their stage, so none of them is published with a directory.
     """
     final = {directory.path: directory for directory in plan.directories}
