@@ -29,7 +29,7 @@ def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
 
 
 def has_same_settings(mirror: Mirror, state: State) -> bool:
-    """Return True if the tree was made with the current settings of client.toml."""
+    """Return True if the tree was made with the current settings; raises as `rules_of`."""
     module = mirror.config
     key = rules_of(mirror, SyncOptions()).key() if module.filter else bare_key(module.modes)
     return state.filter == record_settings(module, key)

@@ -169,7 +169,10 @@ def _add_same_stat_changes(
     changes: Mapping[RelPath, tuple[File, list[Entry]]],
     tick: Callable[[], None],
 ) -> None:
-    """Compare files by digest whose content changed without a change of size or time."""
+    """Compare files by digest whose content changed without a change of size or time.
+
+    `changes` is the result of `same_stat_changes`; `tick` as in `diff_whole`.
+    """
     candidates = table.select_candidates({*changes})
     for row, candidate in enumerate(table if candidates else ()):
         if candidate.path in candidates and isinstance(candidate.have, File):

@@ -157,10 +157,11 @@ class TreeComparison:
     def put_into(
         self, table: CandidateTable, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Rest]:
-        """Add missing and differing paths to `table` in tree order; yield the others.
+        """Add missing and differing paths to `table` in tree order; yield the other findings.
 
         `tick` is called ten times a second, and may raise to end the comparison.  A directory
-        without the needed permissions is opened up, if the view does that.
+        without the needed permissions is opened up, if the view does that.  Raises `StorageError`
+        if the file system fails.
         """
         ended = False
         while not ended:

@@ -14,7 +14,7 @@ from huai_schema.paths import RelPath
 
 
 class RenamedView(View):
-    """Another view after some moves, which stays open as long.
+    """Another view as after some moves, with its handles: only one of the two is closed.
 
     Rule to keep: each method reads a path where it is `before` the moves.
     """
@@ -30,7 +30,7 @@ class RenamedView(View):
         return None if before is None else super().stat(RelPath(before))
 
     def target(self, path: RelPath) -> bytes:
-        """Return the target of a symlink."""
+        """Return the target of a symlink; raises `PathError` as `View.target` does."""
         return super().target(self._before(path))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:

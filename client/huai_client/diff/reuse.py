@@ -249,6 +249,7 @@ class _Search:
     def __init__(
         self, fetches: Sequence[File], sources: dict[RelPath, Reuse], most_links: int
     ) -> None:
+        """Start with the known `sources`, by path; `most_links`: see `Reuse`."""
         self.sources = sources
         self._most_links = most_links
         self._fetches = fetches

@@ -21,7 +21,10 @@ from huai_schema.paths import ROOT, RelPath, ancestors, parent
 
 
 class Selection:
-    """A snapshot seen through a filter, with the methods of a snapshot."""
+    """A snapshot seen through a filter and a policy for modes, with the methods of a snapshot.
+
+    A hardlink whose leader is excluded is a file of its own.
+    """
 
     def __init__(self, snapshot: Snapshot, rules: Rules) -> None:
         self.snapshot = snapshot
