@@ -232,7 +232,7 @@ _BLOCK = 4096
 
 
 class WriteBack:
-    """A thread that runs from the first time that enough files arrived until `close`."""
+    """Starts writing arrived files to disk, in a thread that runs until `close`."""
 
     def __init__(self, folder: int) -> None:
         """`folder` is an open directory of the file system, until `close`."""

@@ -146,8 +146,9 @@ class Incoming:
     ) -> list[Arrival]:
         """Verify the `files` that `run` brought: those that match their metadata become ready.
 
-        `cut`: the run was interrupted.  Without `ended`, a process of it may still write to its
-        folder, and verified files are moved away.  An exception of `check` aborts it.
+        Returns a result for each, in order.  `cut`: the run was interrupted.  Without `ended`, a
+        process of it may still write to its folder, and verified files are moved away.  `check` is
+        called now and then, and may raise to end the verification.
         """
         with self.opened(run) as folder:
             placed, finish = self._placed.get(run, {}), self._finish if ended else None
@@ -184,8 +185,8 @@ class Incoming:
     def salvage(self, run: int, files: Mapping[RelPath, File]) -> None:
         """Empty the folder of `run`, except for verified files.
 
-        Files become partials, and the rest is removed, including files larger than their entry:
-        they are not its beginning.
+        Other files become partials of their paths.  Anything but a regular file is deleted, and a
+        file larger than its entry in `files`: that is not its beginning.
         """
         top, has_verified = b"%d" % run, False
         for folder_path, leaves in handles.directories(self._handle, top):
@@ -238,7 +239,10 @@ class Incoming:
                         yield file, folder, status
 
     def _add_present(self, folder: int, name: bytes, file: File) -> None:
-        """Append the end of the file in the tree to its partial, as that hides it from rsync."""
+        """Append the end of the file in the tree to its partial, `name` in the handle `folder`.
+
+        The partial hides that file from rsync.
+        """
         with suppress(OSError):  # no present file, or a full disk: the transfer only costs more
             if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
                 with (
@@ -255,7 +259,10 @@ class Incoming:
         return array("L", (position for position, run in enumerate(runs) if run is None))
 
     def _record(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
-        """Record the places of verified files, or move them where they can stay."""
+        """Record that verified files are in `folder`, that of `run`.
+
+        Those with too long a path, and all unless the run has `ended`, are moved to `ready`.
+        """
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
         if max(map(len, paths(files)), default=0) <= most:
             self._arrived.add(files, run)
@@ -269,7 +276,7 @@ class Incoming:
     def _salvage(
         self, folder: int, name: bytes, path: bytes, files: Mapping[RelPath, File]
     ) -> None:
-        """Keep a file as a partial of `path`; remove what cannot be one."""
+        """Keep `name` in the handle `folder` as a partial of `path`; remove what cannot be one."""
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         file = files.get(RelPath(path))
         if stat.S_ISREG(status.st_mode) and (file is None or status.st_size <= file.size):

@@ -80,7 +80,7 @@ class Partials:
             self._names.discard(name)
 
     def prune(self, paths: Iterable[bytes]) -> None:
-        """Drop the partials of all other `paths`."""
+        """Drop all partials but those of `paths`."""
         for name in self._names - {hashed(path) for path in paths if self._names}:
             _native.remove_all(self._handle, name)
             self._names.discard(name)

@@ -108,7 +108,8 @@ class Patches:
     def apply(self, file: File, ready: int, key: bytes) -> None:
         """Change the file of the tree, and link it as `key` into the directory `ready`.
 
-        Raises `PathError` if it was changed by another program.
+        Forgets the patch.  Raises `PathError` if another program has changed the file, or it cannot
+        be written, `StorageError` if the disk is full or fails.
         """
         with at(file.path):
             self._apply(self._new.pop(file.path), ready, key)

@@ -44,7 +44,10 @@ class ReadyStore:
     """The folders `ready` and `unverified` below the staging area's handle."""
 
     def __init__(self, root: int, boot: bytes) -> None:
-        """Open both folders, and move the files of another run from `ready` to `unverified`."""
+        """Open both folders, and move the files of another run from `ready` to `unverified`.
+
+        `boot` names this boot; it is recorded in the area.
+        """
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
         self.handle = handles.own_directory(root, b"ready")
         self._unverified = handles.own_directory(root, b"unverified")

@@ -34,8 +34,8 @@ class MissingDestinationError(DestinationError):
 def open_destination(dest: Path, *, write: bool) -> int:
     """Return a handle of DEST, which the caller closes.
 
-    Raises `DestinationError` for a symlink, a directory that cannot be opened or, with `write`, one
-    that this process may not change.
+    Raises `DestinationError` for a missing or relative path, anything but a directory, one that
+    cannot be opened or, with `write`, one that this process may not change.
     """
     if not dest.is_absolute():
         raise DestinationError(
@@ -135,7 +135,10 @@ DIRECTORY_BYTES = 4096
 
 
 def check_space(dest: Path, sizes: Iterable[int]) -> None:
-    """Raise `NoSpaceError` unless DEST has room and inodes for new entries of these sizes."""
+    """Raise `NoSpaceError` unless DEST has room for new entries of these sizes (bytes).
+
+    Each takes an inode as well, if the file system counts them.
+    """
     needed = count = 0
     rest = iter(sizes)
     while step := [*islice(rest, _STEP)]:

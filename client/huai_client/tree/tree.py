@@ -88,13 +88,14 @@ class Tree(View):
     """A downstream tree to change.
 
     A directory of this user that lacks u+rwx gets these rights when they are needed, until
-    `settle_directories` or `close`.
+    `settle_directories` or `close`.  A method that takes `items` executes them in order, up to the
+    first failure, which is in its result.
     """
 
     def __init__(
         self, dest: Path, *, owners: bool = True, keep: Callable[[], RelPath] | None = None
     ) -> None:
-        """Open DEST, which has to belong to this user; `owners` as for `View`.
+        """Open DEST, which has to belong to this user, root aside; `owners` as for `View`.
 
         `keep` returns the directory in which deleted and replaced leaves are kept under their
         paths; it is called once, before the first row that may need it.  A replaced file gets this

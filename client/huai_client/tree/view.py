@@ -23,7 +23,7 @@ Finish: TypeAlias = tuple[Callable[[bytes], int | None], Callable[[bytes], int |
 
 
 class View:
-    """A downstream tree to read; changes nothing, not even a mode."""
+    """A downstream tree to read, as a context manager; changes nothing, not even a mode."""
 
     def __init__(self, dest: Path, *, write: bool = False, owners: bool = True) -> None:
         """Open DEST; only `Tree` sets `write`; without `owners` owners are never set.
@@ -140,12 +140,16 @@ class View:
             raise path_error(RelPath(failure[0]), failure[1])
 
     def target(self, path: RelPath) -> bytes:
-        """Return the target of a symlink."""
+        """Return the target of a symlink; raises `PathError` if it cannot be read."""
         with at(path):
             return os.readlink(basename(path), dir_fd=self._native.open(parent(path)))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """Return the names in a directory, unsorted: leaves, then subdirectories."""
+        """Return the names in a directory, unsorted: leaves, then subdirectories.
+
+        Gives the directory u+rwx first, if that is needed and the view may (`open_up`).  Raises
+        `PathError` if it cannot be read.
+        """
         with at(path):
             return self._open_up_and_retry(lambda: list_directory(self._native.open(path)), path)
 
