@@ -51,7 +51,7 @@ def check_steps(
     content: bool,
     pause: Callable[[], bool] = lambda: False,
 ) -> Iterator[FoundDifference | Checkpoint]:
-    """Yield the differences in `steps`; with `content` read files as well.
+    """Yield the differences in `steps`; with `content` read files as well, in a few threads.
 
     Adds to `tally`.  When `pause` returns True after a step, yields the pending differences of all
     paths so far, and then a `Checkpoint`.

@@ -35,7 +35,11 @@ class ExpectedTree:
     """The applied commit as this tree should have it, at one moment."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Wait until no run changes the tree, then read the applied commit."""
+        """Wait, without a limit, until no run changes the tree; then read the applied commit.
+
+        Raises `NotSyncedError` without one, `StateError` or `DamagedRepositoryError` if it cannot
+        be read.
+        """
         self._places = mirror.paths
         self._module = mirror.config
         self._stamp, state = _steady(mirror.paths)
@@ -51,7 +55,7 @@ class ExpectedTree:
         return _stamp(self._places) == self._stamp
 
     def required(self, entries: Iterable[Entry]) -> Iterable[Entry]:
-        """Return those of `entries` that this tree has to have."""
+        """Return those of `entries` that are not protected, so that this tree has to have them."""
         return filter(None, map(self.protection.rules.select, entries))
 
     def required_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:

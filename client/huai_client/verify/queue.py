@@ -47,7 +47,7 @@ class Queue:
     """A queue of the jobs of one run."""
 
     def __init__(self, record: VerificationRecord, request: VerifyRequest) -> None:
-        """Begin a run; `record` has to match the applied commit."""
+        """Begin a run in `record`, which has to match the applied commit; the caller closes it."""
         self._record = record
         record.begin_run()
         self._request = request
@@ -100,13 +100,16 @@ class Queue:
         return position
 
     def record_position(self, job: VerifyJob, at: Unfinished) -> None:
-        """Record that a job was done as far as `at`."""
+        """Record that a job was done as far as `at`; only the position in a part is recorded."""
         if isinstance(job, PartJob):
             with self._record.writing():
                 self._record.record_position(at, content=self._request.content)
 
     def record_completed(self, job: VerifyJob, part: Unfinished, selection: Selection) -> None:
-        """Record that a job was completed, compared with `selection`; written within seconds."""
+        """Note that a job was completed, compared with `selection`; only a part is recorded.
+
+        `flush` writes that, called here every two seconds.
+        """
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)
             self._ended.append((part, now.identity if now else b""))

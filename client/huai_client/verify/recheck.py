@@ -57,7 +57,10 @@ class Recheck:
             self.counts[part] += len(new)
 
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
-        """If the lock is free, compare the paths again, and report those that do differ."""
+        """If the lock is free, compare the paths again, and report those that do differ.
+
+        If not, they wait for the next call.
+        """
         if self._pending:
             with suppress(LockedError), locked(self._lock):
                 self._compare_again(view, now())

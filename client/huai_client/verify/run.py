@@ -59,7 +59,9 @@ class VerifyRun:
         """Verify all jobs, or as many as the time allows; report differences, and record the parts.
 
         `wait` is the time in seconds to wait at the end for a run that changes the tree; after it
-        the differences are reported nevertheless.
+        the differences are reported nevertheless.  Sets `left`.  Raises `DestinationError` if the
+        tree seems unmounted, `NoSuchPathError` for an unknown path, `NotSyncedError` without an
+        applied commit.
         """
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
