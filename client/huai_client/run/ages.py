@@ -54,13 +54,16 @@ def why_expired(valid_until: int, now: float) -> str:
 def why_out_of_date(
     module: "Module", now: float, committed: int, first_seen: int, valid_until: int
 ) -> str:
-    """Return why a commit with these times is out of date, by age or signature, or empty."""
+    """Return why a commit with these times is out of date, by age or signature, or empty.
+
+    All are seconds since the epoch, as in `why_too_old` and `why_expired`.
+    """
     reason = "" if module.verify == "off" else why_expired(valid_until, now)
     return reason or why_too_old(committed, module.max_age, now, first_seen=first_seen)
 
 
 def clock_warning(committed: int, now: float) -> str:
-    """Return a warning about a commit that is dated in the future, or an empty text."""
+    """Return a warning about a commit of the time `committed` that is after `now`, or empty."""
     ahead = committed - int(now)
     if ahead <= CLOCK_SKEW:
         return ""

@@ -25,9 +25,9 @@ def retry(
 ) -> T:
     """Call `action` until it does not raise a `passing` error; returns its result.
 
-    Raises the last error when the retries are used up.  If an error has a `retry_after`, the pause
-    is added to it, so that clients do not return together.  `sleep` waits for so many seconds, and
-    may raise to end the wait.
+    Raises the last error when the retries are used up, any other one at once.  If an error has a
+    `retry_after` (s), the pause is added to it, so that clients do not return together.  `sleep`
+    waits for so many seconds, and may raise to end the wait.
     """
     for count in range(backoff.retries):
         try:

@@ -62,7 +62,10 @@ def load(path: Path) -> list[DelayedDeletion]:
 
 
 def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
-    """Replace the record in one durable step; a `since` of 0 becomes `now`."""
+    """Replace the record in one durable step; a `since` of 0 becomes `now` (s since the epoch).
+
+    Makes no file for no deletion.  Raises `StateError` if it cannot be written.
+    """
     stamped = [deletion._replace(since=deletion.since or now) for deletion in waiting]
     if not stamped and not path.exists():
         return

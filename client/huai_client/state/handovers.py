@@ -43,7 +43,10 @@ def load(path: Path) -> Handovers | None:
 
 
 def add(path: Path, reason: str, now: int) -> bool:
-    """Record a call; return True if none was reported within a day."""
+    """Record a call at `now` (s since the epoch); return True if none was reported within a day.
+
+    The caller then reports it.  A failure to write is ignored.
+    """
     before = load(path) or Handovers(since=now, calls=0, reason="", told=0)
     first = not before.told <= now < before.told + _DAY
     record = Handovers(

@@ -65,8 +65,9 @@ class HostLimit:
                 os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
-        """Wait in the queue, without a limit, for a slot; return its handle.
+        """Wait in the queue, without a limit, for a slot; return its handle, which is to be closed.
 
+        `pause` and `waits` as in `slot`.
         Raises `ConnectionLimitError` if the lock files cannot be made or opened.
         """
 
@@ -94,7 +95,7 @@ class HostLimit:
             ) from error
 
     def _free(self) -> int | None:
-        """Lock a free slot; returns None without one."""
+        """Lock a free slot, and return its handle, which the caller closes; None without one."""
         for number in range(self.connections):
             handle = _lock(self._folder / str(number))
             if handle is not None:
@@ -131,10 +132,10 @@ class Hosts:
     def connection_limit(
         self, host: str, connections: int, streams: int, several: int = 1
     ) -> HostLimit | None:
-        """Return the limit for `host` and a module with so many `streams`, or None.
+        """Return the limit for `host` and a module with so many `streams`, or None for no limit.
 
-        `connections` is the configured number, or 0.  Streams with `several` connections each get
-        as many times more.
+        `connections` is the configured number; for 0 it is `streams`, or four times `several`, the
+        connections of one stream, if that is more.  None for an empty `host`, this machine.
         """
         if self._folder is None or not host:
             return None

@@ -45,7 +45,7 @@ def load(path: Path) -> LastRun | None:
 
 
 def save(path: Path, record: RunRecord, now: int) -> None:
-    """Record that the run `record` ended at `now`."""
+    """Record that the run `record` ended at `now` (s since the epoch); failures are ignored."""
     before = load(path)
     succeeded = record.succeeded
     run = LastRun(
@@ -63,7 +63,10 @@ def save(path: Path, record: RunRecord, now: int) -> None:
 
 
 def interruption(runs: Path, run: LastRun | None) -> str:
-    """Return why the tree is between two commits; `runs` is the module's history."""
+    """Return why the tree is between two commits; `runs` is the path of the module's history.
+
+    Raises `StateError` if that cannot be read.
+    """
     newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
     if newest is not None and newest.ended and run is not None and not run.succeeded:
         return (

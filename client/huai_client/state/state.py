@@ -116,7 +116,7 @@ class State:
 
 
 def applied_id(state: State, name: str) -> str:
-    """Return the applied commit; raises `NotSyncedError` without one."""
+    """Return the id of the applied commit; raises `NotSyncedError`, with `name`, without one."""
     if state.applied is None:
         raise NotSyncedError(
             f"{name}: was never synced to its end", hint="run huai-client sync first"
@@ -141,7 +141,10 @@ def read_file(path: Path, most: int = -1) -> bytes | None:
 
 
 def load(path: Path) -> State:
-    """Read the state; a missing file is the state before the first sync; raises `StateError`."""
+    """Read the state; a missing file is the state before the first sync.
+
+    Raises `StateError` if the file cannot be read, is damaged or of another version.
+    """
     data = read_file(path)
     if data is None:
         return State()
@@ -159,7 +162,7 @@ def load(path: Path) -> State:
 
 
 def save(path: Path, state: State) -> None:
-    """Replace the state in one durable step."""
+    """Replace the state in one durable step; raises `StateError` if it cannot be written."""
     replace_durably(path, json.dumps({"version": _VERSION, **asdict(state)}, indent=1).encode())
 
 

@@ -90,7 +90,11 @@ class _Services(Generic[R]):
         self.rows = self._read()
 
     def change(self, service: str, update: Callable[[R | None], R | None]) -> None:
-        """Replace the row of `service` by what `update` returns for it."""
+        """Replace the row of `service` by what `update` returns for it; None: by no row.
+
+        `update` gets the present row, or None.  Drops the oldest rows above a hundred, and writes
+        the file; a failure to write is ignored.
+        """
         with self._lock:
             # Other processes may have written it.
             rows = self.rows if self._path is None else self._read()
@@ -127,6 +131,7 @@ class UpstreamHealth:
     """
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
+        """Use the file `path`; None: remember failures in this run alone."""
         self._clock = clock
         self._services = _Services(
             path, msgspec.json.Decoder(list[Failing]), self._refreshed, lambda row: row.until
@@ -142,7 +147,10 @@ class UpstreamHealth:
         return any(service in rows and rows[service].until > now for service in services)
 
     def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
-        """Record that `service` failed, unless it is in its pause; `seconds`: the least pause."""
+        """Record that `service` failed, unless it is in its pause, and begin a pause.
+
+        `seconds`: the least pause, up to an hour.
+        """
         now, before = int(self._clock()), self._services.rows.get(service)
         if not service or (before and before.until > now):
             return
@@ -172,17 +180,18 @@ class UpstreamSpeed:
     """The speed of services, of real transfers only: each counts half, all before it the rest."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
+        """Use the file `path`; None: remember speeds in this run alone."""
         self._clock = clock
         self._services = _Services(
             path, msgspec.json.Decoder(list[ServiceSpeed]), self._refreshed, lambda row: row.time
         )
 
     def of_service(self, service: str) -> ServiceSpeed | None:
-        """Return the speed of `service`, or None."""
+        """Return the speed of `service`; None if it was not measured within a week."""
         return self._services.rows.get(service)
 
     def observe(self, service: str, size: int, seconds: float, first_byte: float = 0) -> None:
-        """Record a transfer of `size` bytes in `seconds`.
+        """Record a transfer of `size` bytes in `seconds`; a small one shows no rate.
 
         Its first byte came after `first_byte` seconds, 0 if unknown.
         """

@@ -56,9 +56,10 @@ class Unfinished(NamedTuple):
 
 
 class VerificationRecord(AbstractContextManager["VerificationRecord"]):
-    """An open record.
+    """An open record, as a context manager.
 
-    Methods that change it are called in a block of `writing`, except `begin_run`.
+    Methods that change it are called in a block of `writing`, except `begin_run`.  Each raises
+    `StateError` if the file is damaged, or cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -131,7 +132,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; raises `StateError` if it fails, or for a wrong type."""
+        """Return the rows of a query whose columns have the types `kinds`.
+
+        Raises `StateError` if it fails, or for another type.
+        """
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:
@@ -161,7 +165,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         )
 
     def change(self, path: RelPath, part: KnownPart) -> None:
-        """Record that a commit has changed the entries of a part, or only other parts below it."""
+        """Record that a commit has changed the entries of a part, or only other parts below it.
+
+        In the first case the part has to be verified again.
+        """
         key = _key(path)
         before = self.find_part(path)
         self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (part.tree, key))
@@ -208,7 +215,8 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     ) -> list[RelPath]:
         """Return at most `most` parts that this run has not verified, the oldest first.
 
-        `below`: only the part at this path and those in it.
+        `below`: only the part at this path and those in it.  The time is that of `content` or of
+        attributes; with `damaged_first` parts with differing paths come first.
         """
         time = "content" if content else "metadata"
         first = "damaged = 0," if damaged_first else ""
