@@ -159,7 +159,7 @@ def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
 
 
 def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext) -> frozenset[str]:
-    """Return the letters after a rule's mark.
+    """Return the letters in `modifiers`, the part after the mark of the rule `text`.
 
     Raises `FilterError` if one is unsupported or unfit.
     """
@@ -198,9 +198,9 @@ def _rule(
     *,
     negated: bool = False,
 ) -> Rule:
-    """Return a rule for `sides`, "s" (sender) and "r" (receiver).
+    """Return a rule for `sides`, "s" (sender) and "r" (receiver); `negated`: for other paths.
 
-    Raises `FilterError` without a pattern.
+    Raises `FilterError`, which quotes `text`, without a pattern.
     """
     if not pattern:
         raise _error("the pattern is missing", text, context)

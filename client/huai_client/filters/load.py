@@ -43,7 +43,8 @@ def load_rules(
     """Return the filter of a module; relative names of merged files start at `folder`.
 
     As with rsync's --delete-excluded, the rules decide which paths are mirrored and protect none.
-    Raises `FilterError` for a rule that names the receiver's side.
+    Raises `FilterError` for a malformed rule, one that names the receiver's side, and a file that
+    cannot be read.
     """
     parser = Parser(read_from(folder), delete_excluded=True)
     parser.filter_all(map(os.fsencode, lines), place)

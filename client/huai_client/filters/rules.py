@@ -48,7 +48,11 @@ class Rules:
     def parse(
         cls, lines: Iterable[bytes], read_file: ReadFile = no_files, *, place: str = "filter rule"
     ) -> Self:
-        """Parse lines as of rsync's `--filter`; comments and blank lines are skipped."""
+        """Parse lines as of rsync's `--filter`; comments and blank lines are skipped.
+
+        `place` names them in messages.  Raises `FilterError` for a malformed rule, or a merged file
+        without `read_file`.
+        """
         parser = Parser(read_file)
         parser.filter_all(lines, place)
         return cls(parser.rules)
@@ -94,7 +98,7 @@ class Rules:
         return self.table.reaches(entry.path, directory=isinstance(entry, Directory))
 
     def select(self, entry: Entry | None) -> Entry | None:
-        """Return `entry`, detached; None if it is excluded."""
+        """Return `entry` as `detach` does; None without one, or if it is excluded."""
         return self.detach(entry) if entry is not None and self.includes(entry) else None
 
     def detach(self, entry: Entry) -> Entry:

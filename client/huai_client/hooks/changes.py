@@ -69,7 +69,11 @@ class Changes:
         """True if the lists have possible changes of an earlier, interrupted run."""
 
     def begin(self) -> None:
-        """Begin the lists with those of an interrupted run; if not `listed`, delete old lists."""
+        """Begin the lists with those of an interrupted run; if not `listed`, delete old lists.
+
+        Their paths count as changes.  Raises `ListError` if the lists cannot be written, as
+        `record_plan`, `record_step` and `close` do.
+        """
         if not self._listed:
             shutil.rmtree(self._folder, ignore_errors=True)
             return

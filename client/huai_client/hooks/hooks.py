@@ -90,7 +90,10 @@ class HookRunner:
         self.changes = Changes(mirror.paths.changes, listed=self._hooks.on_change is not None)
 
     def before(self) -> None:
-        """Begin the lists of changes, and run the hook `before`; raises `HookError` if it fails."""
+        """Begin the lists of changes, and run the hook `before`.
+
+        Raises `HookError` if it fails, `ListError` if the lists cannot be written.
+        """
         self.changes.begin()
         failure = self._run("before", {})
         if failure:
@@ -102,7 +105,8 @@ class HookRunner:
     def after(self, record: RunRecord) -> HookError | None:
         """Run the other hooks after the run `record`, and delete the lists of changes.
 
-        Returns the first failure; None without one, or if failures are warnings.
+        `on_change` only with changes, `on_failure` only after a failed run; all are run, whichever
+        fails.  Returns the first failure; None without one, or if failures are warnings.
         """
         changes = self.changes
         variables = ended_variables(record, changes)

@@ -42,7 +42,10 @@ def refusal(
     keyrings: Sequence[str],
     run: Run,
 ) -> str:
-    """Return why `changed` is not proved, or an empty text.  `signed` is as in a `Profile`."""
+    """Return why `changed` is not proved, or an empty text; ends at the first failure.
+
+    `signed` is as in a `Profile`, `keyrings` are paths.
+    """
     program = shutil.which("gpgv")
     if program is None:
         return "the program gpgv is missing"

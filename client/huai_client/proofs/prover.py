@@ -44,8 +44,9 @@ class Prover:
     ) -> list[Proved]:
         """Prove each repository in which pointers change, of profiles with a proof.
 
-        `content` is the tree, and a function that finds the complete staged content of a file.
-        `on_line` is called with each line that a command prints, except gpgv.
+        Returns a result for each of them, good or not.  `content` is the tree, and a function that
+        finds the complete staged content of a file.  `on_line` is called with each line that a
+        command prints, except gpgv.
         """
         order = order_without_upstream(self._mirror.config, commit)
         results: list[Proved] = []
@@ -106,7 +107,11 @@ class Prover:
         on_line: Callable[[str], None],
         on_error_line: Callable[[str], None] | None = None,
     ) -> str:
-        """Run a program within the time limit of `proof`; return why it failed, or empty."""
+        """Run a program within the time limit of `proof`; return why it failed, or empty.
+
+        In the directory `folder`, with `variables`; `on_line` gets its lines, those of standard
+        error as well without `on_error_line`.
+        """
         return run_program(
             command,
             environment(os.environ, variables),

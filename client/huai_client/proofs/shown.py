@@ -108,7 +108,10 @@ def build_view(
     tree: View,
     staged: Callable[[File], tuple[int, bytes] | None],
 ) -> RepositoryView:
-    """Return the files of `changed` for a program; `staged` finds complete staged content."""
+    """Return the files of `changed` for a program; `staged` finds complete staged content.
+
+    A file without content, and a symlink that leads to no known file, is left out.
+    """
     contents: dict[RelPath, bytes | Symlink] = {
         **_in_tree(changed, order, tree),
         **_in_staging(changed, plan, tree, staged),
