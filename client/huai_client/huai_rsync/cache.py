@@ -60,8 +60,9 @@ def remember(places: ModulePlaces, memory: Memory) -> None:
 def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
     """Make the next sync compare the whole tree; call this before the real rsync changes it.
 
-    Records an interrupted sync to the applied commit.  Raises `LockedError` if a running sync
-    does not end within `wait` seconds.
+    Records an interrupted sync to the applied commit, if one is applied.  Raises `LockedError` if a
+    running sync does not end within `wait` seconds, `StateError` if the state cannot be read or
+    written.
     """
     if not places.state.exists():
         return

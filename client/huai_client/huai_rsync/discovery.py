@@ -40,8 +40,9 @@ _ABSENT = 23
 def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
     """Return name and settings of a new module for `request`, by its source's announcement.
 
-    Only for an existing tree: for a first copy the real rsync is faster.  Raises
-    `RsyncNeededError` if huai cannot mirror the source, and records one that is not an upstream.
+    Only for an existing tree: for a first copy the real rsync is faster.  Runs rsync, and asks the
+    upstream; adds no module.  Raises `RsyncNeededError` if huai cannot mirror the source, and
+    records one that is not an upstream: it is not asked again for a day.
     """
     if os.environ.get(DISCOVER) == "no":
         raise RsyncNeededError("no module has this destination")
@@ -70,7 +71,11 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
 
 
 def _announced(request: RsyncRequest) -> Announcement:
-    """Return the announcement in the environment variable, or that of the source."""
+    """Return the announcement in the environment variable, or that of the source.
+
+    Raises `FormatError` without one or for a malformed one, `RsyncNeededError` if the daemon does
+    not respond.
+    """
     address = os.environ.get(UPSTREAM)
     if address:
         return Announcement.of(address, request.source.name)

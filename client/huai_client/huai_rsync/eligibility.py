@@ -77,7 +77,10 @@ def is_content(source: RsyncSource, urls: Iterable[str]) -> bool:
 
 
 def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
-    """Return the content URLs of a module; None if this client does not know them."""
+    """Return the content URLs of a module, of client.toml or else of the applied commit.
+
+    None if this client does not know them.
+    """
     if module.content_urls or state.applied is None:
         return tuple(each.url for each in module.ranked_urls) or None
     memory = recall(places, state.applied)

@@ -31,7 +31,8 @@ _SUPERFLUOUS = {
 def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
     """Return the rules of a request, without those that only repeat `protect`.
 
-    Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not support.
+    Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not support,
+    and for files that cannot be read.
     """
     options = [each for each in request.filters if (each.option, each.text) not in _SUPERFLUOUS]
     if not options:

@@ -64,7 +64,10 @@ def _long(argument: str, rest: Iterator[str]) -> Word:
 
 
 def _short(argument: str, rest: Iterator[str]) -> Iterator[Word]:
-    """Parse short options in one word, the last of which may take its value from `rest`."""
+    """Parse short options in one word, the last of which may take its value from `rest`.
+
+    Raises `UnknownWordError` for an unknown option, or a missing value.
+    """
     letters = argument[1:]
     for number, letter in enumerate(letters, 1):
         name = SHORT.get(letter)

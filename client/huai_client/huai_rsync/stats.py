@@ -59,7 +59,10 @@ class Stats:
     """The bytes received."""
 
     def lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """Yield the last lines of rsync's output, if --stats or -v is given."""
+        """Yield the last lines of rsync's output, if --stats or -v is given.
+
+        `seconds`: the duration of the run.  Nothing if the size of all files is unknown.
+        """
         if self.total is None or not (style.stats or style.totals):
             return
         if style.stats:

@@ -177,7 +177,10 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Return True if the last whole comparison is older than the variable `COMPARE` allows."""
+        """Return True if the last whole comparison is older than the variable `COMPARE` allows.
+
+        True without one as well.  Raises `ConfigError` if the variable is malformed.
+        """
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
             seconds = durations.parse(span)
