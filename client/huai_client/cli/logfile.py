@@ -33,7 +33,7 @@ class LogFile:
             ) from error
 
     def write(self, module: str, text: str) -> None:
-        """Append a line; if that fails, the line is lost and the run continues."""
+        """Append a line about `module`, with `text` and the time; a failure is ignored."""
         message = text.removeprefix(f"{module}: ").replace("\n", " ")
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         line = f"{stamp} [{os.getpid()}] {module}: {message}\n"
@@ -42,7 +42,7 @@ class LogFile:
 
 
 def append(path: Path, line: bytes, mode: int) -> None:
-    """Append `line` to a file, which is created with `mode` if it is missing."""
+    """Append `line` to a file, which is created with `mode` if it is missing; raises `OSError`."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     handle = os.open(path, flags, mode)
     try:

@@ -55,6 +55,6 @@ def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path
 
 
 def last_failure(places: ModulePlaces) -> str:
-    """Return why the last run failed; empty if no run is recorded."""
+    """Return why the last run failed; empty if it did not, or no run is recorded."""
     last = load(places.last)
     return last.reason if last else ""

@@ -57,7 +57,10 @@ wait_option = base.wait_option("another run")
 
 
 def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
-    """Return `--all` and `--parallel`, for a command on several modules."""
+    """Return `--all` and `--parallel` (`parallel` by default), for a command on several modules.
+
+    `verb` and `done` are words of the help, such as "Sync" and "synced".
+    """
 
     def decorate(function: F) -> F:
         options = (
@@ -232,9 +235,10 @@ def transfer_options(function: F) -> F:
 def choose_modules(
     config: ClientConfig, names: Sequence[str], root: Path, *, every: bool, verb: str
 ) -> tuple[str, ...]:
-    """Return the modules in `names` without repetitions, or with `every` all.
+    """Return the modules in `names` without repetitions, or with `every` all, sorted.
 
-    Raises `UnknownModuleError`, or an error with `verb` if neither or both are given.
+    Raises `UnknownModuleError`, `UsageError` with `verb` if neither or both are given, and
+    `ConfigError` if client.toml has none.
     """
     if every == bool(names):
         raise click.UsageError(f"name the modules to {verb}, or say --all for all of client.toml")
@@ -249,7 +253,11 @@ def choose_modules(
 def do_each(
     one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, console: Console
 ) -> int:
-    """Call `one` for each module, each in a process if several; return the worst exit code."""
+    """Call `one` for each module, and return the worst exit code.
+
+    Each has a process, `parallel` at a time, unless there is a single one without `every`: then an
+    error of `one` is raised.
+    """
     if len(names) == 1 and not every:
         return one(names[0])
     from huai_client.cli.parallel.run_all import run_all  # not loaded for a single module

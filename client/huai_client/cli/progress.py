@@ -74,6 +74,7 @@ class LoggedProgress(Listener):
         self._times.clear()
 
     def _report(self, text: str) -> None:
+        """Log `text`, and print it the first time; `ended` prints the number of others."""
         self._log(text)
         self._times[text] += 1
         if self._times[text] == 1:
@@ -94,7 +95,7 @@ class PlainProgress(LoggedProgress):
         clock: Clock = time.monotonic,
         interval: float = _PLAIN_INTERVAL,
     ) -> None:
-        """Write to `err`; `clock` returns seconds."""
+        """Write to `err`, and call `log` with retries and waits; `clock`, `interval` in seconds."""
         super().__init__(log)
         self._err = err
         self._clock = clock
@@ -227,7 +228,10 @@ class JsonProgress(LoggedProgress):
         clock: Clock = time.monotonic,
         interval: float = _JSON_INTERVAL,
     ) -> None:
-        """Write to `out`; `clock` returns seconds."""
+        """Write lines of `module` to `out`, and call `log` with retries and waits.
+
+        `clock` returns seconds, `interval` is in seconds.
+        """
         super().__init__(log)
         self._out = out
         self._module = module

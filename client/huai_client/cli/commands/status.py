@@ -115,7 +115,10 @@ def _show_modules(
     as_json: bool,
     brief: bool,
 ) -> ExitCode:
-    """Print the state of modules; returns `STALE` if one is out of date."""
+    """Print the state of modules; returns `STALE` if one is out of date, else `OK`.
+
+    `parts`: of each top-level directory too; `brief`: for people only modules with a problem.
+    """
     code = ExitCode.OK
     for status in modules:
         name = status.name

@@ -25,12 +25,13 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class ChildProcess:
-    """A process that does one piece of work."""
+    """A process that does one piece of work; the caller reads its output, and calls `reap`."""
 
     def __init__(self, work: Callable[[], int]) -> None:
         """Fork a process that calls `work`, and ends with the exit code that it returns.
 
-        SIGTERM and SIGINT are blocked in it until `work` calls `unblock_signals`.
+        SIGTERM and SIGINT are blocked in it until `work` calls `unblock_signals`.  `out` and `err`
+        are handles to read its standard output and standard error.
         """
         sys.stdout.flush()
         sys.stderr.flush()
@@ -90,7 +91,10 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _run_child(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
-    """Do `work` in the child, and end the process with its exit code."""
+    """Do `work` in the child, and end the process with its exit code.
+
+    `parent`: the parent's process id; `out`, `err`: handles to write output to.
+    """
     code = CRASHED
     try:
         _set_up_child(parent, out, err)
@@ -183,7 +187,10 @@ class Children(AbstractContextManager["Children"]):
         self._running[key].child.stop(signal.SIGTERM)
 
     def poll(self, seconds: float | None) -> None:
-        """Wait at most `seconds` for output and pass it on; reap a process that has ended."""
+        """Wait at most `seconds` for output and pass it on; None: without a limit.
+
+        Reaps a process that has ended, and calls its `ended`.
+        """
         for selected, _ in self._pipes.select(seconds):
             piece = os.read(selected.fd, _PIECE)
             if selected.data is None:
@@ -198,7 +205,10 @@ class Children(AbstractContextManager["Children"]):
                 running.ended(running.child.reap(), time.monotonic() - running.began)
 
     def stop(self) -> None:
-        """Ask the running processes to end, wait, kill those that remain, and reap all."""
+        """Ask the running processes to end, wait half a minute, kill those that remain, reap all.
+
+        `ended` is not called for killed ones.
+        """
         try:
             for running in self._running.values():
                 running.child.stop(signal.SIGTERM)

@@ -42,7 +42,7 @@ class _Module:
 
 
 class SyncSchedule:
-    """The modules, with the time when each is due."""
+    """The modules, with the time when each is due; a module that is not known is ignored."""
 
     def __init__(self, uniform: Callable[[float, float], float]) -> None:
         """Use `uniform` to draw a number between two others."""
@@ -88,7 +88,7 @@ class SyncSchedule:
         self._working.add(name)
 
     def ended(self, name: str, now: float, *, failed: bool, locked: bool = False) -> float:
-        """Schedule the sync after one that ended; return the seconds until then.
+        """Schedule the sync after one that ended; return the seconds until then, 0 if unknown.
 
         `locked`: another run held the lock.
         """
@@ -109,7 +109,7 @@ class SyncSchedule:
         return rest
 
     def due(self, now: float) -> list[str]:
-        """Return the modules that are due, the longest waiting first."""
+        """Return the modules that are due and not syncing, the longest waiting first."""
         waiting = [(module.due, name) for name, module in self._idle()]
         return [name for due, name in sorted(waiting) if due <= now]
 

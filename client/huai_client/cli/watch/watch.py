@@ -72,7 +72,10 @@ class Watch:
         self._status = ""
 
     def run(self) -> Never:
-        """Watch until a signal ends the program; then wait until running syncs have ended."""
+        """Watch until a signal ends the program; then end the running syncs, and wait for them.
+
+        Raises `ConfigError` for a wrong client.toml, or one without modules.
+        """
         self._configure(load(self._root))
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
@@ -131,9 +134,9 @@ class Watch:
         notify("READY=1")
 
     def _configure(self, config: ClientConfig) -> None:
-        """Schedule the modules of `config` and update listeners.
+        """Schedule the modules of `config`; end listeners that are not needed, plan new ones.
 
-        Raises `ConfigError` without any.
+        Raises `ConfigError` without any module, `UnknownModuleError` if one of `names` is missing.
         """
         names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
         if not names:
@@ -193,7 +196,7 @@ class Watch:
                 self._announce(name, line, now)
 
     def _announce(self, name: str, line: dict[str, Any], now: float) -> None:
-        """Schedule a sync for an announced commit, unless it is applied."""
+        """Schedule a sync for the commit in `line`, an event, unless it is applied."""
         if self._applied(name) == line["commit"]:
             return
         newer = self._newest.get(name) != line["commit"]
@@ -205,7 +208,10 @@ class Watch:
             self._schedule.announce(name, now, newer=newer)
 
     def _listener_ended(self, key: str, code: int, took: float) -> None:
-        """Schedule the restart of a listener that ended, and poll its modules meanwhile."""
+        """Schedule the restart of a listener that ended, and poll its modules meanwhile.
+
+        It ended with `code`, after `took` seconds; one that is not needed any more is forgotten.
+        """
         source = self._sources.get(key)
         if source is None or key in self._again or self._stopping:
             return
@@ -239,7 +245,10 @@ class Watch:
         self._children.start(name, execute, handlers, partial(self._sync_ended, name))
 
     def _sync_ended(self, name: str, code: int, took: float) -> None:
-        """Report the end of a sync; schedule a retry, or the commit announced meanwhile."""
+        """Report the end of a sync, with `code` after `took` seconds.
+
+        Schedules a retry, the next poll, or the commit announced meanwhile.
+        """
         now = time.monotonic()
         console = replace(self._console, module=name)
         failed, locked = code != ExitCode.OK, code == ExitCode.LOCKED
