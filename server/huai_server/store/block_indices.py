@@ -37,7 +37,10 @@ class BlockIndices:
     """The block indices of one repository."""
 
     def __init__(self, repository: Path) -> None:
-        """Need not exist yet.  To write or prune, the caller must hold the module's lock."""
+        """`repository` is a path, which must exist only to write.
+
+        The caller of `write` and `prune` holds the module's lock.
+        """
         self._repository = repository
         self._folder = repository / _FOLDER
 
@@ -53,9 +56,10 @@ class BlockIndices:
         replace_file(path, index.encode(), temporary, permissions=_MODE)
 
     def prune(self, snapshot: Snapshot, now: float) -> None:
-        """Delete indices of files that were in no commit for a month; at most once a day.
+        """Delete indices of files that were in no commit for 30 days; at most once a day.
 
-        Sets the time of the others to `now`, in seconds since the epoch.
+        `snapshot` is the newest commit's.  The indices of its files get the time `now`, in seconds
+        since the epoch; one that has an older time was last in a commit then.
         """
         looked = self._folder / _LOOKED
         with suppress(FileNotFoundError):
@@ -75,7 +79,7 @@ class BlockIndices:
         os.utime(looked, (now, now))
 
     def stored(self) -> dict[bytes, Path]:
-        """Return all stored indices, by the digest of their file."""
+        """Return the path of each stored index, by the digest of the large file."""
         paths: dict[bytes, Path] = {}
         for path in self._folder.glob("??/*"):
             with suppress(ValueError):
@@ -84,7 +88,7 @@ class BlockIndices:
 
 
 def _file_digests(snapshot: Snapshot) -> Iterator[bytes]:
-    """Yield the digests of all files, zeros for absent ones."""
+    """Yield the digest of each file of the snapshot; zeros for a file without one."""
     for listing in snapshot.listings():
         column = listing.digests
         for at in range(0, len(column), DIGEST_BYTES):

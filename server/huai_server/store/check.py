@@ -33,7 +33,7 @@ _CHECKSUM_BYTES = 20
 
 
 class CheckReport(NamedTuple):
-    """The extent and the faults of a check."""
+    """The commits and objects that a check read, the newest tree's entries, and the faults."""
 
     commits: int
     objects: int
@@ -44,11 +44,16 @@ class CheckReport(NamedTuple):
 
 
 def check_repository(name: str, repository: Repository) -> CheckReport:
-    """Read all of `repository`, which has the module `name`, and return its faults."""
+    """Read all of `repository`, which should be of the module `name`; report its faults.
+
+    A fault of the content is never raised.  Writes nothing.
+    """
     return _Check(name, repository).run()
 
 
 class _Check:
+    """One check of a repository; `run` is called once."""
+
     def __init__(self, name: str, repository: Repository) -> None:
         self._name = name
         self._repository = repository
@@ -101,7 +106,10 @@ class _Check:
             self._faults.append(error.message)
 
     def _check_static(self) -> None:
-        """Read the static files that the head names; record those that are missing or damaged."""
+        """Read all static files that `HEAD` leads to, if it exists; record missing or damaged ones.
+
+        That is the `HEAD` of the static files, not of the repository.
+        """
         folder = self._repository.path / FOLDER
         packs: set[Path] = set()
         lists, damaged = [folder / HEAD], []
@@ -119,7 +127,10 @@ class _Check:
         self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
 
     def _read_all(self, head: Head) -> None:
-        """Read each object of a commit that was not read for a newer commit."""
+        """Read each object of a commit that was not read for a newer one.
+
+        Raises `FormatError` for the first that is missing or damaged.
+        """
         pending = [(bytes.fromhex(head.tree), True)]
         while pending:
             oid, is_tree = pending.pop()
@@ -131,7 +142,10 @@ class _Check:
                 pending.extend((item.oid, item.is_tree) for item in decode_tree(data, oid.hex()))
 
     def _check_newest(self, head: Head) -> None:
-        """Add the faults of the newest commit, in layout, totals, hardlinks and signature."""
+        """Record faults of the newest commit: in layout, totals, hardlinks, signature and indices.
+
+        Raises `FormatError` if it cannot be decoded, or a hardlink is wrong.
+        """
         descriptor, snapshot = self._repository.snapshot(head)
         if descriptor.module != self._name:
             self._faults.append(f"the repository is of module {descriptor.module!r}")
@@ -179,7 +193,10 @@ class _Check:
             yield listing
 
     def _check_index(self, size: int, digest: bytes) -> None:
-        """Record a block index that is damaged; each is checked once."""
+        """Record the block index of `digest` if it is damaged; forget it, as each is checked once.
+
+        `size` is that of the file.
+        """
         path = self._indices.pop(digest)
         try:
             BlockIndex.decode(path.read_bytes(), size, digest)

@@ -26,7 +26,10 @@ def remove_graphs(repository: Path) -> None:
 
 
 def is_graph_sound(repository: Path) -> bool:
-    """True if all graph files are well-formed and name stored commits."""
+    """True if there are no graph files, or git finds them well-formed and their commits stored.
+
+    Raises `GitMissingError`.
+    """
     if graph_files(repository):
         try:
             run_git(repository, ["commit-graph", "verify", "--no-progress"], put=lambda _: None)

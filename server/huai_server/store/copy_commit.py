@@ -19,16 +19,20 @@ _COMPLETE = 0o444
 
 
 def combined_with(repository: Repository, source: Path) -> Repository:
-    """Return `repository` with the objects of `source`, where nothing is written."""
+    """Return another reader of `repository`, which also finds the packed objects of `source`.
+
+    `source` is the path of a repository; nothing is written there.
+    """
     combined = Repository(repository.path)
     combined.packs.add(os.fsencode(source / "objects" / "pack"))
     return combined
 
 
 def copy_commit(repository: Repository, source: Path, commit: str, former: Head | None) -> Head:
-    """Copy a commit (hex id) of the repository `source`, and move the branch from `former` to it.
+    """Copy a commit (hex id) of the repository at `source`; move the branch from `former` to it.
 
-    Raises `StoreError` if an object is missing or damaged.
+    `former` is the branch's commit, or None before the first; the caller holds the module's lock.
+    Raises `StoreError` if an object is missing or damaged, `GitFailedError` if git finds a fault.
     """
     combined = combined_with(repository, source)
     thin_pack, pack, index = (
@@ -54,7 +58,10 @@ def copy_commit(repository: Repository, source: Path, commit: str, former: Head 
 
 
 def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> str:
-    """Let git check all objects and make a complete pack and its index; return the pack's name."""
+    """Let git check `thin_pack`, and write the complete `pack` and its `index`.
+
+    Returns the pack's final name, without suffix.
+    """
     output: list[bytes] = []
     arguments = ["index-pack", "--fix-thin", "--stdin", "-o", str(index), str(pack)]
     with thin_pack.open("rb") as file:
@@ -63,7 +70,7 @@ def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> 
 
 
 def _install(folder: Path, unfinished: tuple[Path, Path], name: str) -> None:
-    """Rename a pack and its index into `folder`, durably."""
+    """Rename a pack and its index (`unfinished`) into `folder`, to `name` with their suffixes."""
     for path, suffix in zip(unfinished, (PACK, INDEX), strict=True):
         with path.open("rb") as file:
             os.fchmod(file.fileno(), _COMPLETE)

@@ -62,9 +62,10 @@ def run_git(
 ) -> None:
     """Run git on a repository to its end; `put` is called with each part of its output.
 
-    Git must read all of `stdin`, bytes or a file, before it prints anything.  It ends soon after
-    this process, because its output pipe is closed then.  An error of `put` ends git.  Raises
-    `GitFailedError`, `GitMissingError`, and `OSError` (ENOSPC) for a full disk.
+    `arguments` begin with git's command.  Git must read all of `stdin`, bytes or a file, before it
+    prints anything.  It ends soon after this process, because its output pipe is closed then.  An
+    error of `put` ends git.  Raises `GitFailedError` unless git exits with 0, `GitMissingError`,
+    and `OSError` (ENOSPC) for a full disk.
     """
     program, place = find_git(), os.path.realpath(repository)
     options = (("safe.directory", place), *_OPTIONS)  # it may be another user's

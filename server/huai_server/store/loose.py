@@ -19,7 +19,10 @@ _HEADER_BYTES = 32
 
 
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
-    """Return a loose object, or None if it is missing; raises `FormatError` if it is damaged."""
+    """Return kind and content of a loose object, or None if it is missing.
+
+    Raises `FormatError` if it is damaged or too large.  The content is not compared with the id.
+    """
     try:
         packed = _loose_path(repository, oid).read_bytes()
     except FileNotFoundError:
@@ -39,7 +42,7 @@ def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
 
 
 def write_loose(repository: Path, kind: Kind, data: bytes) -> bytes:
-    """Write an object durably; return its id."""
+    """Write an object with the content `data`, durably, also if it is stored; return its id."""
     oid = object_id(kind, data)
     path = _loose_path(repository, oid)
     if not path.parent.exists():

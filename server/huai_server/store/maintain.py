@@ -65,7 +65,10 @@ class Maintained(NamedTuple):
 def foresee(
     places: ModulePlaces, retention: Retention, *, now: float
 ) -> tuple[MaintenancePlan, DiskUse]:
-    """Return what `maintain` would do, and the present disk use; changes nothing."""
+    """Return what `maintain` would do, and the present disk use; `now` is seconds since the epoch.
+
+    Changes nothing, and takes no lock.
+    """
     with storage_errors(places.repository):
         repository = Repository(places.repository)
         repack = Repack(places.repository)
@@ -84,8 +87,9 @@ def maintain(
 ) -> Maintained:
     """Pack loose objects, merge small packs, and drop old commits and unneeded files.
 
-    Raises `LockedError` if another run lasts longer than `wait` seconds.  `now` is in seconds since
-    the epoch.
+    Deletes remains of killed runs too.  Raises `LockedError` if another maintenance, or a commit,
+    lasts longer than `wait` seconds; `StoreError` or `GitFailedError` for a damaged repository.
+    `now` is in seconds since the epoch.
     """
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
@@ -95,6 +99,8 @@ def maintain(
 
 
 class _Maintenance:
+    """One maintenance of a module; the caller holds the lock `maintaining`."""
+
     def __init__(self, places: ModulePlaces, retention: Retention, now: float) -> None:
         self._places = places
         self._retention = retention
@@ -102,7 +108,11 @@ class _Maintenance:
         self._repack = Repack(places.repository)
 
     def run(self, wait: float) -> MaintenancePlan:
-        """Under the lock, drop old history and pack loose objects; then merge packs."""
+        """Under the module's lock, drop old histories and pack loose objects; then merge packs.
+
+        Waits at most `wait` seconds for the lock.  If histories were dropped, all packs become one
+        under the lock; otherwise only small ones are merged, without the lock.
+        """
         with locked(self._places.lock, wait=wait):
             repository = Repository(self._places.repository)
             self._remove_expired(repository)
@@ -127,7 +137,10 @@ class _Maintenance:
             BlockIndices(repository.path).prune(snapshot, self._now)
 
     def _drop_histories(self, repository: Repository) -> int:
-        """Delete the refs of outdated histories; return the number of their commits."""
+        """Delete the refs of outdated histories; return the number of their commits, or 0.
+
+        Before that it records on the disk that objects may be unreachable.
+        """
         # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
         outdated = _outdated(repository, self._retention, self._now, at_once=cut)
@@ -137,7 +150,10 @@ class _Maintenance:
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
-        """Replace all packs by one with the objects that a ref leads to."""
+        """Replace `packs`, which are all, by one pack with the objects that a ref leads to.
+
+        Then deletes the record that objects may be unreachable.
+        """
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
         new = self._repack.merge_reachable(list_packs(repository.pack_folder, keep=True), ends)
@@ -145,7 +161,7 @@ class _Maintenance:
         self._repack.unreachable.unlink()
 
     def _merge(self, packs: list[PackFile]) -> int:
-        """Merge the smallest of `packs`; return how many became one, or 0."""
+        """Merge the smallest of `packs`, which are in ascending order; return how many, or 0."""
         split = roll_up([pack.objects for pack in packs])
         if split == 0:
             return 0
@@ -156,7 +172,7 @@ class _Maintenance:
 
 
 class _Outdated(NamedTuple):
-    """The histories that can be dropped."""
+    """The histories that can be dropped, by their last commits, and the number of all commits."""
 
     histories: tuple[Head, ...]
     commits: int

@@ -23,12 +23,13 @@ class ModuleState(NamedTuple):
     pending: PendingCommit | None
     """The later commit that is pending."""
     problem: HuaiError | None
+    """The reason why the repository cannot be read; None if it can be."""
     running: int | None
-    """The process id of a running commit."""
+    """The process id of the run that holds the module's lock; None without one."""
 
 
 def module_state(places: ModulePlaces) -> ModuleState:
-    """Read the state; a damaged repository raises nothing, but is a `problem`."""
+    """Read the state; for a damaged or unreadable repository, `problem` has the error."""
     head: Head | None = None
     waiting: tuple[str, PendingCommit] | None = None
     problem: HuaiError | None = None
@@ -43,7 +44,10 @@ def module_state(places: ModulePlaces) -> ModuleState:
 
 
 def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
-    """Return the newest commit of a module; raises `NoCommitError` without one."""
+    """Return the newest commit of a module; raises `NoCommitError` without one.
+
+    Raises `StoreError` or `FormatError` if it is damaged.
+    """
     repository = Repository(places.repository) if places.repository.exists() else None
     head = repository.head() if repository else None
     if repository is None or head is None:

@@ -36,7 +36,7 @@ class PackFile(NamedTuple):
         return self.path.with_suffix(INDEX)
 
     def ids(self) -> Iterator[bytes]:
-        """Yield the ids of its objects, in order."""
+        """Yield the binary ids of its objects, ascending."""
         with self.index_path.open("rb") as file:
             file.seek(_COUNT.size)
             for (oid,) in _ID.iter_unpack(file.read(self.objects * _ID.size)):
@@ -44,7 +44,10 @@ class PackFile(NamedTuple):
 
 
 def read_pack(path: Path) -> PackFile:
-    """Read the number of objects from the index of the pack at `path`; `PackIndexError`."""
+    """Read the number of objects of the pack at `path` from its index.
+
+    Raises `PackIndexError` if the index is malformed, `OSError` if it is missing.
+    """
     index = path.with_suffix(INDEX)
     with index.open("rb") as file:
         head = file.read(_COUNT.size)
@@ -59,7 +62,10 @@ def read_pack(path: Path) -> PackFile:
 
 
 def list_packs(folder: Path, *, keep: bool = False) -> list[PackFile]:
-    """Return the packs in `folder` without a `.keep` file, or (`keep`) with one; smallest first."""
+    """Return the packs in `folder` without a `.keep` file, or with `keep` only those with one.
+
+    The pack with the fewest objects comes first.  Raises `PackIndexError` for a malformed index.
+    """
     indices = folder.glob(f"pack-*{INDEX}")
     chosen = (path for path in indices if path.with_suffix(".keep").exists() == keep)
     packs = (read_pack(path.with_suffix(PACK)) for path in chosen)

@@ -35,7 +35,10 @@ class NewPack(NamedTuple):
 
 
 class Repack:
-    """The repacking of one repository; one run at a time."""
+    """The repacking of the repository at a path; one run at a time.
+
+    The caller of a method that writes holds the module's lock, except for `merge`.
+    """
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
@@ -49,22 +52,28 @@ class Repack:
         return self._work / "unreachable"
 
     def note_unreachable(self) -> None:
-        """Create the file `unreachable`, durably: while it exists, runs drop lost objects."""
+        """Create the file `unreachable`, durably.
+
+        While it exists, each maintenance packs only objects that a ref leads to.
+        """
         self._work.mkdir(exist_ok=True)
         self.unreachable.touch()
         sync_folder(self._work)
         sync_folder(self._repository)
 
     def loose(self) -> list[Path]:
-        """Return the loose objects: usually commits."""
+        """Return the paths of the loose objects, which usually are commits."""
         return sorted(self._objects.glob(_LOOSE))
 
     def unfinished(self) -> list[Path]:
-        """Return the remains of a killed run."""
+        """Return the files of a killed run, or of one that is making a pack."""
         return sorted(self._work.glob("new.*"))
 
     def merge(self, packs: Sequence[PackFile], remaining: Sequence[PackFile]) -> NewPack:
-        """Make one pack of `packs`, without objects that `remaining` packs also have."""
+        """Make one pack of `packs`, without objects that `remaining` packs also have.
+
+        `replace` gives it its name.  Raises `GitFailedError` if git leaves an object out.
+        """
         names = [f"{pack.path.name}\n" for pack in packs]
         names += [f"^{pack.path.name}\n" for pack in remaining]
         new = self._make_pack(["--stdin-packs"], "".join(names).encode())
@@ -74,15 +83,17 @@ class Repack:
     def merge_reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
         """Make one pack of all that a ref leads to, without the objects of `excluded` packs.
 
-        `ends`: ids of commits that it must have.
+        `replace` gives it its name.  Raises `GitFailedError` if one of the commits `ends` (binary
+        ids) is in none of these packs.
         """
         new = self._make_pack(["--all", "--honor-pack-keep"], b"")
         self._reject_lossy(ends, new, *excluded)
         return new
 
     def pack_loose(self, loose: Sequence[Path]) -> None:
-        """Make a named pack of `loose` objects, durably, and delete their files.
+        """Make a named pack of `loose` objects (paths), durably, and delete their files.
 
+        Raises `GitFailedError`, and deletes nothing, if git leaves an object out.
         Git chooses deltas by the names of objects, and reads names only from commits in packs.
         """
         ids = "".join(f"{path.parent.name}{path.name}\n" for path in loose)
@@ -92,14 +103,18 @@ class Repack:
         self.remove_loose(loose)
 
     def replace(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
-        """Rename the new pack into the repository, durably; retire `packs` at the time `now`."""
+        """Rename the new pack into the repository, durably, and return it; `retire` the `packs`.
+
+        Packs that are gone, or equal to the new one, are skipped.  `now` is in seconds since the
+        epoch.
+        """
         installed = self._install(new)
         old = [pack for pack in packs if pack.path != installed.path and pack.index_path.exists()]
         retire(self._folder, old, now)
         return installed
 
     def remove_loose(self, loose: Iterable[Path]) -> None:
-        """Remove objects that are in a pack now."""
+        """Delete the files of loose objects that are in a pack now, and folders left empty."""
         for path in loose:
             path.unlink(missing_ok=True)
             with suppress(OSError):  # usually it has other objects
@@ -116,7 +131,11 @@ class Repack:
             )
 
     def _make_pack(self, arguments: Sequence[str], listed: bytes) -> NewPack:
-        """Empty the work folder, have git write a pack of the listed objects there, and read it."""
+        """Have git write a pack in the work folder, durably, and index it, which checks it.
+
+        `arguments` are further options of `git pack-objects`, and `listed` is its input.  Deletes
+        what a killed run left.
+        """
         self._work.mkdir(exist_ok=True)
         for path in self.unfinished():
             path.unlink()
@@ -136,7 +155,7 @@ class Repack:
         return NewPack(read_pack(pack), f"pack-{b''.join(output).decode().strip()}")
 
     def _install(self, new: NewPack) -> PackFile:
-        """Move a new pack among the others, durably, and then its index."""
+        """Move a new pack among the others, durably, and then its index; return the moved pack."""
         path = self._folder / f"{new.stem}{PACK}"
         new.pack.path.rename(path)
         sync_folder(self._folder)

@@ -22,9 +22,10 @@ _MULTI_PACK_INDEX = "multi-pack-index"
 
 
 def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
-    """Rename `packs`, which hides them from new readers, and delete the multi-pack-index.
+    """Rename the indices of `packs`, so that only running readers use the packs.
 
-    The caller holds the module's lock.  `now` is in seconds since the epoch.
+    Deletes an administrator's multi-pack-index, unless `packs` is empty.  The caller holds the
+    module's lock.  `now` is in seconds since the epoch.
     """
     if not packs:
         return

@@ -114,10 +114,13 @@ class Seal(NamedTuple):
 
 
 class Repository:
-    """An `ObjectReader` for one bare repository."""
+    """An `ObjectReader` for one bare repository, which can also move its refs; needs no close."""
 
     def __init__(self, path: Path) -> None:
-        """Open an existing repository; raises `StoreError` if it is missing or malformed."""
+        """Open an existing repository; raises `StoreError` if it is missing or malformed.
+
+        Raises `StorageError` if the system refuses to read it, as do all other methods.
+        """
         self.path = path
         with _reading(f"{path}: cannot open the metadata repository"):
             _check_repository(path)
@@ -152,7 +155,10 @@ class Repository:
             self._refs.remove_unfinished()
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        """Return an object's content (`ObjectReader`); `FormatError` if missing or damaged."""
+        """Return an object's content (`ObjectReader`), after checking its id.
+
+        Raises `FormatError` if it is missing, unreadable, damaged or of another kind.
+        """
         try:
             read_object = self.packs.find(oid) or read_loose(self.path, oid)
         except OSError as error:
@@ -167,7 +173,10 @@ class Repository:
         return read_object[1]
 
     def head(self) -> Head | None:
-        """Return the newest commit, or None before the first one."""
+        """Return the newest commit, or None before the first one.
+
+        Raises `StoreError` if it cannot be read, `FormatError` if it is malformed.
+        """
         with _reading(f"{self.path}: {BRANCH}"):
             commit = self._refs.get(BRANCH)
         return None if commit is None else self._read_head(commit)[0]
@@ -193,7 +202,10 @@ class Repository:
         return sorted(heads, key=lambda head: -head.info.serial)
 
     def forget_histories(self, past: Iterable[Head]) -> None:
-        """Remove the refs of these histories; the caller holds the module's lock."""
+        """Remove the refs of the histories that end with the commits `past`.
+
+        The caller holds the module's lock.
+        """
         forgotten = {head.commit for head in past}
         with storage_errors(self.path):
             for name, commit in self._past_refs().items():
@@ -202,7 +214,10 @@ class Repository:
                     self._refs.delete(name)
 
     def snapshot(self, head: Head) -> tuple[Descriptor, Snapshot]:
-        """Return the descriptor and the snapshot of a commit."""
+        """Return the descriptor and the snapshot of a commit; `FormatError` if damaged.
+
+        The snapshot reads its objects from this repository when they are needed.
+        """
         descriptor, tree = read_root(bytes.fromhex(head.tree), self)
         return descriptor, Snapshot(self, tree)
 
@@ -216,11 +231,13 @@ class Repository:
         seal: Seal | None = None,
         now: int | None = None,
     ) -> Head:
-        """Make a commit and move the branch to it; its objects are already on the disk.
+        """Make a commit of the git tree with the id `tree`, and move the branch to it.
 
-        It begins a new history if that of `parent` is full; the old one gets its ref before.
-        `now` is in seconds since the epoch.  If cosignatures are missing, it becomes the pending
-        commit instead, and `PendingCommitError` is raised.
+        The tree's objects are on the disk, `parent` is the branch's commit (None for the first),
+        and the caller holds the module's lock.  If the history of `parent` is full by `retention`,
+        it gets a ref, and a new one begins.  Without `seal`, the commit is unsigned.  If
+        cosignatures are missing, it becomes the pending commit instead, and `PendingCommitError`
+        is raised.  `now` is its time in seconds since the epoch, None for the present.
         """
         seconds = now or int(time.time())
         is_over = parent is not None and retention.is_full(self._length(parent))
@@ -236,9 +253,10 @@ class Repository:
         return self.publish(data, parent)
 
     def publish(self, data: bytes, former: Head | None) -> Head:
-        """Write the commit `data`, and move the branch from `former` to it; drop the pending one.
+        """Write the commit object `data`, and move the branch from `former` to it.
 
-        All other objects are already on the disk.
+        All other objects are already on the disk.  If `former` is not a parent, its history gets a
+        ref.  The pending and the dropped commit are forgotten.
         """
         commit_object = decode_commit(data)
         with storage_errors(self.path):
@@ -251,21 +269,30 @@ class Repository:
         return _make_head(commit, data, commit_object)
 
     def pending(self) -> tuple[str, PendingCommit] | None:
-        """Return hex id and content of the pending commit; None if the branch is not before it."""
+        """Return hex id and content of the pending commit; None without one.
+
+        One whose serial the branch has reached does not count.
+        """
         waiting, head = self._pending_commit(_PENDING), self.head()
         if waiting and head and head.info.serial >= waiting[1].info.serial:
             return None  # it was published by a killed run, or superseded
         return waiting
 
     def last_serial(self) -> int:
-        """Return the greatest serial of all commits, pending and dropped ones too, or 0."""
+        """Return the greatest serial that may have been signed, or 0.
+
+        That is of the branch's commit, the pending one, and the last dropped one.
+        """
         head = self.head()
         waited = (self._pending_commit(each) for each in (_PENDING, _DROPPED))
         serials = [found[1].info.serial for found in waited if found]
         return max([*serials, head.info.serial if head else 0])
 
     def set_pending(self, pending: PendingCommit) -> None:
-        """Write a commit, and make it the only pending one; its objects are on the disk."""
+        """Write a commit, and make it the pending one, in place of any former one.
+
+        All other objects are already on the disk.
+        """
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", pending.data).hex()
             self._refs.set(_PENDING, commit)
@@ -280,7 +307,10 @@ class Repository:
             self._refs.delete(_PENDING)
 
     def _pending_commit(self, ref: str) -> tuple[str, PendingCommit] | None:
-        """Return the commit that `ref` names and its hex id, or None; `FormatError` if damaged."""
+        """Return hex id and content of the commit that `ref` names, or None without the ref.
+
+        Raises `FormatError` if it is missing or damaged.
+        """
         with _reading(f"{self.path}: {ref}"):
             commit = self._refs.get(ref)
         if commit is None:
@@ -291,7 +321,10 @@ class Repository:
             raise error.within(commit) from None
 
     def _hold(self, pending: PendingCommit, needed: int) -> PendingCommitError:
-        """Make a commit pending, unless the pending one is as good; return the error to raise."""
+        """Make a commit pending, unless the pending one is as good; return the error to raise.
+
+        `needed` is the number of cosignatures that a commit needs.
+        """
         former = self.pending()
         if former is None or pending.replaces(former[1]):
             self.set_pending(pending)
@@ -307,8 +340,9 @@ class Repository:
     def move_branch(self, head: Head, former: Head | None) -> None:
         """Move the branch to a commit that was made elsewhere; its objects are on the disk.
 
-        If `head` does not follow `former`, the old history gets a ref.  Histories whose serials are
-        not below that of `head` lose theirs.
+        If `head` does not follow `former` (None before the first), the old history gets a ref.
+        Histories whose serials are not below that of `head` lose theirs.  A `head` whose parent is
+        missing is recorded as shallow.
         """
         _, parents = self._read_head(head.commit)
         shallow = {each for each in read_shallow(self.path) if self._has(each)}
@@ -322,7 +356,10 @@ class Repository:
         self.forget_histories(past for past in self.past() if past.info.serial >= head.info.serial)
 
     def head_of(self, commit: str) -> Head:
-        """Return a stored commit (hex id); `StoreError` if it cannot be read."""
+        """Return a stored commit (hex id).
+
+        Raises `StoreError` if it cannot be read, `FormatError` if it is malformed.
+        """
         return self._read_head(commit)[0]
 
     def content(self, head: Head) -> tuple[bytes, bytes]:
@@ -335,7 +372,7 @@ class Repository:
         return oid in self.packs or read_loose(self.path, oid) is not None
 
     def _past_refs(self) -> dict[str, str]:
-        """Return the refs of finished histories, and the commits that they name."""
+        """Return the commit (hex id) of each finished history's ref, by the ref's full name."""
         with _reading(f"{self.path}: {_PAST}"):
             refs = self._refs.all().items()
         return {name: commit for name, commit in refs if name.startswith(_PAST)}
@@ -346,7 +383,10 @@ class Repository:
         return head.info.serial - max((int(end) for end in ends if end.isdecimal()), default=0)
 
     def _read_head(self, commit: str) -> tuple[Head, tuple[str, ...]]:
-        """Return a commit and the ids of its parents; `StoreError` if it cannot be read."""
+        """Return a commit (hex id) and the hex ids of its parents.
+
+        Raises `StoreError` if it cannot be read, `FormatError` if it is malformed.
+        """
         with _reading(f"{self.path}: {commit}"):
             try:
                 data = self.read(bytes.fromhex(commit), "commit")
@@ -360,7 +400,7 @@ class Repository:
 
 
 def _make_head(commit: str, data: bytes, commit_object: CommitObject) -> Head:
-    """Return the head of a commit; `FormatError` if it is malformed."""
+    """Return the `Head` of the commit object `data`, decoded too; `FormatError` if malformed."""
     info = commit_object.info()
     signed = split_commit(data) is not None
     valid_until = Promise.decode(commit_object.message.decode()).valid_until if signed else 0

@@ -19,7 +19,7 @@ class Round(msgspec.Struct, frozen=True):
     """One pass over all files, and its progress."""
 
     begun: int
-    """The time of its start, seconds since the epoch; may lie ahead."""
+    """The time of its start, seconds since the epoch; may be in the future."""
     after: bytes | None = None
     """The last path that was read."""
     files: int = 0
@@ -58,7 +58,10 @@ class ScrubRecord(msgspec.Struct, frozen=True):
 
     @property
     def found_damage(self) -> tuple[tuple[bytes, int, int, bytes], ...]:
-        """Return path, size, mtime and digest of content that no commit may record as new."""
+        """Return path, size, mtime (ns) and digest of content that no commit may record as new.
+
+        Damaged files that cannot be read are left out.
+        """
         return tuple(
             (each.path, each.size, each.mtime, each.found) for each in self.damage if each.found
         )
