@@ -44,7 +44,8 @@ _PLAIN = re.compile("[!-~]+")
 def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
     """Convert the tables `[allowed_downstreams.NAME]` to downstreams by name.
 
-    Raises `ConfigError` if one is malformed, or two have one key.
+    Raises `ConfigError`, which names the file `path`, if a table, name or key is malformed, or two
+    have one key.
     """
     if not isinstance(tables, dict):
         raise ConfigError(f"{path}: allowed_downstreams must hold tables", hint=SEE)
@@ -67,7 +68,10 @@ def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstre
 
 
 def _public_key(place: str, line: str) -> str:
-    """Parse the key of a table to canonical form; raises `ConfigError` if it is malformed."""
+    """Parse the line of a public key to canonical form.
+
+    Raises `ConfigError`, which names `place`, if it is malformed.
+    """
     from huai_native._native import parse_public_key  # few configurations have such a table
 
     try:
@@ -92,7 +96,10 @@ def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
 
 
 def convert_module(path: Path, name: str, table: object) -> Module:
-    """Convert one table to a module, without reading its tree; `ConfigError` if it is not valid."""
+    """Convert the table `[modules.NAME]` to a module, without reading the tree.
+
+    Raises `ConfigError`, which names the file `path`, if the name or a value is not valid.
+    """
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
         convert_table(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
@@ -137,14 +144,17 @@ def convert_module(path: Path, name: str, table: object) -> Module:
 
 
 def check_tls(path: Path, table: dict[str, Any]) -> None:
-    """Raise `ConfigError` if `listen.tls` is malformed."""
+    """Raise `ConfigError` if `listen.tls` is malformed; `table` is all of the file `path`."""
     listen = table.get("listen")
     if isinstance(listen, dict) and "tls" in listen:
         convert_table(f"{path}: [listen]: tls", listen["tls"], Tls)
 
 
 def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
-    """Raise `ConfigError` for a content URL of `name` that downstreams cannot use."""
+    """Raise `ConfigError`, which names `place`, for a content URL that downstreams cannot use.
+
+    `name` is the module's, for the hint.
+    """
     for url in urls:
         daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
         if not daemon and not is_web_folder(url):

@@ -77,7 +77,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return find_module(self.modules, name)
 
     def committed_module(self, name: str) -> Module:
-        """Return a module that is committed here; raises `RelayedError` for a relayed one."""
+        """Return a module that is committed here.
+
+        Raises `RelayedError` for a relayed one, `UnknownModuleError` if it is not configured.
+        """
         module = self.module(name)
         if module.relay:
             raise RelayedError(
@@ -88,7 +91,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return module
 
     def relayed_module(self, name: str) -> Module:
-        """Return a relayed module; raises `RelayedError` for one that is committed here."""
+        """Return a relayed module.
+
+        Raises `RelayedError` for one committed here, `UnknownModuleError` if it is not configured.
+        """
         module = self.module(name)
         if not module.relay:
             raise RelayedError(
@@ -99,7 +105,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return module
 
     def static_places(self, name: str) -> tuple[str, ...]:
-        """Return the folders and buckets for the static files of the module `name`.
+        """Return the folders and buckets for the static files of the module `name`; may be empty.
 
         A web server does not check tokens, so a private module uses only places of its own.
         """
@@ -122,7 +128,10 @@ def default_root() -> Path:
 
 
 def config_path(root: Path) -> Path:
-    """Return the configuration file of `root`: in /etc/huai for the packaged service."""
+    """Return the path of the configuration of the state root: `ROOT/server.toml`.
+
+    For /var/lib/huai it is /etc/huai/server.toml, if that exists or cannot be examined.
+    """
     if root == _PACKAGED_ROOT:
         try:
             _PACKAGED_FILE.stat()
@@ -138,7 +147,7 @@ def config_path(root: Path) -> Path:
 def load(root: Path) -> ServerConfig:
     """Read the configuration of the state root; without a file, all values are defaults.
 
-    Raises `ConfigError` if the file is unreadable or not valid.
+    Raises `ConfigError` if the file is unreadable, malformed, or has a wrong key or value.
     """
     path = config_path(root)
     table = read_toml(path)
@@ -176,7 +185,10 @@ def _fallback_folder(root: Path) -> str:
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
-    """Write a module into server.toml; raises `ConfigError` if its name or a value is not valid."""
+    """Write a module into server.toml, without the keys that have their default value.
+
+    Raises `ConfigError` if the name exists, if it or a value is not valid, or if the file is not.
+    """
     path = config_path(root)
     defaults, values = to_toml(Module(path="")), to_toml(module)
     changed = {key: value for key, value in values.items() if value != defaults[key]}
@@ -196,6 +208,9 @@ def add_module(root: Path, name: str, module: Module) -> None:
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Remove a module from server.toml; raises `UnknownModuleError` if it is not there."""
+    """Remove a module from server.toml; its state and tree stay.
+
+    Raises `UnknownModuleError` if it is not there, `ConfigError` if the file is not valid.
+    """
     load(root).module(name)
     edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=_MODE)

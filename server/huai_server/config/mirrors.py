@@ -20,6 +20,7 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
     """A downstream whose attestations are accepted."""
 
     key: str
+    """Its public key, in canonical form once `load` has read it."""
     hosts: Annotated[tuple[_Host, ...], Meta(min_length=1)]
     """The hosts that its URLs may have, each with its port unless that is the default one."""
 

@@ -10,7 +10,7 @@ class Volatile:
     """A set of patterns in the syntax of publish rules (FORMAT.md, "Publish rules")."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse the patterns; raises `FormatError` for a text that is not one."""
+        """Parse the patterns; raises `FormatError` for a text that is not a pattern."""
         parsed = [Pattern.parse(text) for text in patterns]
         self._patterns = PublishPatterns(
             [([*map(str.encode, each.components)], each.symlinks) for each in parsed]
