@@ -55,7 +55,11 @@ def check_attestation(
     now: int,
     tolerance: int,
 ) -> None:
-    """Raise `RefusedError` unless `allowed`, whose key signed it, may attest this of `module`."""
+    """Raise `RefusedError` unless `allowed`, whose key signed it, may attest this of `module`.
+
+    `commits` are the module's.  The time of the attestation may differ from `now` by at most
+    `tolerance` seconds.
+    """
     attestation = signed.attestation
     if attestation.module != module:
         raise RefusedError(
@@ -87,9 +91,10 @@ def check_attestation(
 def next_holding(
     before: Holding | None, signed: SignedAttestation, text: bytes, commits: Commits, now: int
 ) -> Holding:
-    """Return the record of an accepted attestation, after the record `before`, if there is one.
+    """Return the record of an accepted attestation, after the mirror's former record `before`.
 
-    `text` is the attestation as received.  Raises `RefusedError` if it is not newer than `before`.
+    The first one follows None.  `text` is the attestation as received; `now` is in
+    seconds since the epoch.  Raises `RefusedError` if it is not newer than `before`.
     """
     attestation = signed.attestation
     if before is None:

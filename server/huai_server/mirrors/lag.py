@@ -45,9 +45,9 @@ class LagHistory(NamedTuple):
         return type(self)(begun, tuple(rows))
 
     def percentiles(self, now: int, lag: int) -> tuple[int, ...]:
-        """Return the `PERCENTILES` of the lag in seconds over the window that ends at `now`.
+        """Return the `PERCENTILES` of the lag in seconds over the 30 days that end at `now`.
 
-        `lag` is the lag at `now`.
+        `lag` is the lag at `now`; time before the record does not count.
         """
         seconds_without_lag, ramps = self._ramps(now, lag)
         total = seconds_without_lag + sum(high - low for low, high in ramps)
@@ -95,7 +95,10 @@ class LagHistory(NamedTuple):
         return None
 
     def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
-        """Return the seconds of the window without lag, and ranges (from, to) in which it grew."""
+        """Return the seconds of the window without lag, and (from, to) for each time that it grew.
+
+        From and to are the lag in seconds at the begin and the end of that time.
+        """
         seconds_without_lag, ramps = 0, []
         begin = max(self.begun, now - WINDOW_SECONDS)
         for end, before in (*self.rows, (now, lag)):

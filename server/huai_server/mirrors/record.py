@@ -73,7 +73,10 @@ _PROBE = RecordFile(Probe, needed=False, permissions=_MODE)
 
 
 def holding_path(folder: Path, module: str, downstream: str) -> Path:
-    """Return the path of a `Holding`; both names must be checked ones."""
+    """Return the path of a `Holding` below `folder`.
+
+    Neither `module` nor `downstream` may be an unchecked name: it could lead out of the folder.
+    """
     return folder / module / f"{downstream}.json"
 
 
@@ -83,7 +86,10 @@ def probe_path(folder: Path, module: str, downstream: str) -> Path:
 
 
 def read_holding(place: Path, key: str) -> Holding | None:
-    """Return the record of the last attestation; None if `key` did not sign it, or without one."""
+    """Return the record of the last attestation, from the file `place`.
+
+    None if it is missing or damaged, or the public key `key` did not sign the attestation.
+    """
     stored = _HOLDING.load(place)
     if stored is None:
         return None
@@ -98,7 +104,10 @@ def read_holding(place: Path, key: str) -> Holding | None:
 
 
 def write_holding(place: Path, holding: Holding) -> None:
-    """Replace the record in one durable step, and make its folder."""
+    """Replace the file `place` by the record in one durable step, and make its folder.
+
+    Raises `StorageError`.
+    """
     begun, rows = holding.history
     stored = _Stored(holding.text.decode("ascii"), holding.since, begun, rows)
     with _folder_of(place):
@@ -111,14 +120,17 @@ def read_probe(place: Path) -> Probe | None:
 
 
 def write_probe(place: Path, probe: Probe) -> None:
-    """Replace the result in one durable step, and make its folder."""
+    """Replace the file `place` by the result in one durable step, and make its folder.
+
+    Raises `StorageError`.
+    """
     with _folder_of(place):
         _PROBE.save(place, probe)
 
 
 @contextmanager
 def _folder_of(place: Path) -> Iterator[None]:
-    """Make the folder for a file that the block writes."""
+    """Make the folder for the file `place`, which the block writes; `OSError` is converted."""
     with storage_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
         yield

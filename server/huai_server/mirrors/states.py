@@ -39,6 +39,7 @@ class MirrorState(NamedTuple):
     """The state of one mirror of one module."""
 
     mirror: str
+    """Its name in `allowed_downstreams`."""
     attestation: Attestation
     since: int
     """The time of the first attestation of that commit, in seconds since the epoch."""
@@ -79,7 +80,10 @@ class MirrorStates:
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
     ) -> tuple[MirrorState, ...]:
-        """Return the states for one module at `now` (epoch), the least lag first."""
+        """Return the states for one module at `now` (seconds since the epoch), the least lag first.
+
+        Only of mirrors that attested the module, with the identity that `commits` have.
+        """
         inputs = (mirrors, commits, now, self._read_records(mirrors, module))
         cached = self._cached.get(module)
         if cached is None or cached[0] != inputs:
@@ -95,9 +99,9 @@ class MirrorStates:
         return cached[1]
 
     def _read_records(self, mirrors: Mirrors, module: str) -> tuple[_Record, ...]:
-        """Return the mirrors that attested the module; of a folder without changes, the same.
+        """Return the mirrors that attested the module: the same object until their folder changes.
 
-        Each file is replaced by a rename, which sets the time of its folder.
+        Each file is replaced by a rename, which sets the time of the folder.
         """
         stamp, records = file_stamp(mirrors.folder / module), self._records.get(module)
         if not stamp:

@@ -42,10 +42,10 @@ class Finding(NamedTuple):
 
 
 def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
-    """Fetch `files` below `url`, and yield for each if its content has its digest.
+    """Fetch `files`, which must not be empty, below `url`; yield for each if it has its digest.
 
-    `program` is rsync; `internal` allows addresses of this network.  A host that fails gives one
-    finding without path.
+    `program` is the path of rsync; `internal` allows addresses of this network.  A host that is not
+    found, or not allowed, gives one finding with an empty path.
     """
     try:
         if url.startswith("rsync:"):
@@ -59,7 +59,10 @@ def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -
 
 
 def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
-    """Fetch a file by HTTP, at most its size, and compare it with its digest."""
+    """Fetch a file below `url` by HTTP, at most its size, and compare it with its digest.
+
+    `addresses` is an entry for CURLOPT_RESOLVE.  A failed transfer is a finding.
+    """
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
 
@@ -117,7 +120,8 @@ def _check_by_rsync(
 ) -> Iterator[Finding]:
     """Fetch all files in one run of rsync, and compare them with their digests.
 
-    Rsync gets an address, so that it does not resolve the name again.
+    Rsync gets an address, so that it does not resolve the name again.  Yields a finding for each
+    file; raises `UnreachableError` if the name cannot be resolved, or its address is not allowed.
     """
     parts = urlsplit(url.rstrip("/"))
     address = in_url(resolve(url, internal=internal)[0])
@@ -134,7 +138,10 @@ def _check_by_rsync(
 
 
 def _check_file(place: bytes, file: File) -> Finding:
-    """Hash the fetched file at `place`, and compare it with the digest of `file`."""
+    """Hash the fetched file at `place`, and compare it with the digest of `file`.
+
+    It is "missing" if it cannot be opened.
+    """
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -61,7 +61,10 @@ class Probed(NamedTuple):
 
 
 def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
-    """Probe each mirror that attested a commit of the module; write each result, then yield it."""
+    """Probe each mirror that attested a commit of the module; write each result, then yield it.
+
+    `root` is the state root, `name` the module's.  Yields nothing without a repository.
+    """
     folder, places = mirrors_folder(root), module_places(root, name)
     if not places.repository.exists():
         return
@@ -77,6 +80,8 @@ def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probe
 
 
 class _Run:
+    """The probes of the mirrors of one module."""
+
     def __init__(self, config: ServerConfig, name: str, repository: Repository) -> None:
         self._settings = config.mirrors
         self._program = config.fallback.rsync
@@ -84,7 +89,11 @@ class _Run:
         self._repository = repository
 
     def probe(self, holding: Holding, allowed: AllowedDownstream) -> Probe:
-        """Fetch random files of the attested commit at each URL; the worst finding decides."""
+        """Fetch random files of the attested commit at each URL; the worst finding decides.
+
+        URLs that `allowed` may not claim are left out.  The verdict is "stale" if the commit is no
+        longer kept, and "good" if nothing could be compared.
+        """
         attestation, now = holding.attestation, int(time.time())
         heads = [*islice(self._repository.history(), _COMMITS)]
         head = next((each for each in heads if each.commit == attestation.commit), None)
@@ -107,7 +116,10 @@ class _Run:
     def _findings(
         self, head: Head, newest: Head, urls: list[str], *, partial: bool
     ) -> Iterator[Finding]:
-        """Yield the findings of random files at each URL, as many as `probe_bytes` allows."""
+        """Yield the findings of random files at each URL, as many as `probe_bytes` allows in all.
+
+        `partial`: missing files are no findings.
+        """
         totals, left = head.info.totals, self._settings.probe_bytes
         for url in urls:
             files = _sample(
@@ -139,8 +151,9 @@ def _sample(
     most: int,
     is_volatile: Callable[[bytes], bool],
 ) -> list[File]:
-    """Return at most `most` regular files of `attested` that are the same in `newest`.
+    """Return at most `most` regular files of `attested` that have the same content in `newest`.
 
+    Files without a digest and volatile files are left out.
     Chosen at random with equal chances from the `leaves` files and symlinks of `attested`: reads
     all manifests, but parses few lines.
     """
