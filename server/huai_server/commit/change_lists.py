@@ -36,7 +36,7 @@ class Refused(NamedTuple):
 
 
 class ChangeLists(NamedTuple):
-    """The paths in lists."""
+    """The paths in lists, with the numbers of paths and of refused lines."""
 
     change_list: ChangeList
     paths: int
@@ -49,8 +49,9 @@ class ChangeLists(NamedTuple):
 
 
 def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLists:
-    """Read all `sources` (`-` is standard input) in one of `SPELLINGS`, or raise `ListError`.
+    """Read all `sources`, paths or `-` for standard input, in one of `SPELLINGS`.
 
+    Raises `ListError` if one cannot be read; a line without a path of the module is only counted.
     `roots` are the names of the tree's directory in the sources.  If one of them is relative,
     relative paths in the sources begin with it.
     """

@@ -54,7 +54,9 @@ def commit_tree(
     Where a file system was mounted over a directory, or is not mounted any more, the old entries of
     the directory stay; with `accept_mounts` the present ones replace them.  With `keys` the commit
     is signed; once half of the last signature's validity is over, an unchanged tree is signed
-    again.  Files of `export` are written into the tree, and are in the same commit.
+    again.  Files of `export` are written into the tree, and are in the same commit.  Raises
+    `LockedError`, `EmptyRootError`, `PendingCommitError` if cosignatures are missing, and
+    `SnapshotExportError` for a snapshot with `export`.
     """
     if options.at and export:
         raise SnapshotExportError(
@@ -74,7 +76,10 @@ def commit_tree(
 
 
 def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
-    """Compare the tree with the last commit; commits nothing.  Raises `NoCommitError`."""
+    """Compare the tree with the last commit; commits nothing.
+
+    Raises `NoCommitError`, `EmptyRootError`, and `LockedError` after `wait` seconds.
+    """
     root = Path(module.path)
     return _with_module((name, module, places), None, wait, lambda making: audit(making, root))
 
@@ -88,7 +93,10 @@ def commit_digests(
     keys: "ServerKeys | None",
     wait: float,
 ) -> CommitResult:
-    """Commit the newest snapshot with `digests`, otherwise unchanged."""
+    """Commit the newest snapshot with `digests`, otherwise unchanged; sign it with `keys`, if any.
+
+    Raises `NoCommitError`, `PendingCommitError`, and `LockedError` after `wait` seconds.
+    """
     work = partial(_add_digests, digests)
     return _with_module((name, module, places), keys, wait, work)
 
@@ -118,6 +126,7 @@ def _with_module(
 ) -> _Result:
     """Call `work` under the module's lock, after creating the module's repository if missing.
 
+    `snapshot` is read in the place of the tree, `None` for the tree itself.
     Deletes what a killed run left, and closes the folder of a private module to other users.
     Raises `EmptyRootError` if the tree is not a directory, `LockedError` after `wait` seconds.
     """

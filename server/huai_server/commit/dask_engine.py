@@ -23,7 +23,8 @@ _SECONDS = 5
 class DaskExecutor(Executor):
     """The workers of the scheduler at `address`, or one for each core of this machine.
 
-    Raises `OSError` if the scheduler cannot be reached.
+    An empty `address` starts these.  Raises `OSError` if the scheduler cannot be reached.  The
+    owner must call `shutdown`.
     """
 
     def __init__(self, address: str) -> None:

@@ -44,7 +44,7 @@ class EngineError(HuaiError):
     """The engine cannot be used, or a shard failed in a way in which all others would fail."""
 
     def __init__(self, message: str, hint: str, code: ExitCode = ExitCode.NETWORK) -> None:
-        """Keep the exit code too."""
+        """`code` is the exit code of the commit."""
         super().__init__(message, hint=hint)
         self.exit_code = code  # type: ignore[misc] # that of the shard
 
@@ -59,7 +59,10 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 def open_engine(url: str) -> Callable[[], Executor]:
-    """Return the function that starts the engine at `url`; raises `EngineError` for another URL."""
+    """Return the function that starts the engine at `url`, and raises `EngineError` if it cannot.
+
+    Raises `EngineError` for a URL of another form, or if Dask is needed and not installed.
+    """
     match = re.fullmatch(ENGINE, url)
     if match is None:
         raise EngineError(
@@ -91,7 +94,8 @@ def open_engine(url: str) -> Callable[[], Executor]:
 def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
     """Run tasks on an engine, and wait for them; those without a record afterwards have failed.
 
-    `deadline` is in seconds.  Raises the `StorageError` of a task.
+    After `deadline` seconds without a sign of life a task is run again, once.  Raises `EngineError`
+    if the engine cannot be used, or for any error of a task but a `ScanError`.
     """
     run = _Run(start, tasks, deadline)
     try:
@@ -101,6 +105,8 @@ def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float)
 
 
 class _Run:
+    """A run of tasks on an engine, which is started here; `close` ends it."""
+
     def __init__(self, start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
         self._start = start
         self._deadline = deadline
@@ -115,7 +121,7 @@ class _Run:
         self._engine = start()
 
     def finish(self) -> None:
-        """Submit all tasks, and wait for their records."""
+        """Submit all tasks, and wait until each has a record or failed; raises `EngineError`."""
         for path in self._pending:
             self._submit(path)
         while self._pending:
@@ -136,7 +142,10 @@ class _Run:
         self._engine.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, path: bytes) -> None:
-        """Start the scan of a shard, on another engine if the present one is broken."""
+        """Start the scan of a shard, on another engine if the present one is broken.
+
+        Raises `EngineError` if engines break again and again.
+        """
         text = msgspec.json.encode(self._pending[path]).decode()
         self._signs.pop(path, None)
         self._place(path).unlink(missing_ok=True)  # it may wait longer than the deadline
@@ -155,7 +164,10 @@ class _Run:
         future.add_done_callback(lambda future: self._done.put((path, future)))
 
     def _settle(self, path: bytes, future: "Future[str]") -> None:
-        """Finish a shard whose task has ended; submit it again if it failed for the first time."""
+        """Finish a shard whose task has ended; submit it again if it failed for the first time.
+
+        Raises `EngineError` for a failure that other shards would have too.
+        """
         task = self._pending.get(path)
         if task is None:  # another copy was first
             return

@@ -63,7 +63,7 @@ def _commit_listed(
 ) -> CommitResult:
     """Commit the listed paths, and the files of `export`, which are written into the tree.
 
-    Raises `ListsNotEnoughError` if the tree must be scanned.
+    Raises `ListsNotEnoughError` if the tree must be scanned, `EmptyRootError` unless `allow_empty`.
     """
     past, head, record = making.past, making.head, making.record
     assert head is not None  # noqa: S101 - without a commit, everything is scanned

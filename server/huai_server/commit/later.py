@@ -69,7 +69,8 @@ def digest_tree(
 ) -> DigestResult:
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow.
 
-    Waits for other runs without a time limit.  Raises `NoDigestsError` if the module has none.
+    Waits for other runs without a time limit.  Raises `NoDigestsError` if the module is configured
+    without digests, `NoCommitError` before its first commit.
     """
     require_digests(name, module)
     head, past = newest_commit(name, places)

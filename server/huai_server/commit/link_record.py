@@ -18,7 +18,10 @@ _LONGEST = 1 << 16
 
 
 class LinkRecord:
-    """The record of one module, while a commit writes it."""
+    """The record of one module, while a commit writes it.
+
+    After `add`, `replace` or `abort` must be called.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,7 +29,10 @@ class LinkRecord:
         self._file: BinaryIO | None = None
 
     def add(self, pairs: bytes) -> None:
-        """Write groups of a whole scan to a new file, which `replace` makes the record."""
+        """Write groups of a whole scan to a new file, which `replace` makes the record.
+
+        `pairs` are lines of leader, tab and member, both escaped.
+        """
         if not pairs:
             return
         if self._file is None:

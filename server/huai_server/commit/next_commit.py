@@ -37,7 +37,7 @@ NO_CHANGE = Counts()
 
 
 class NextCommit:
-    """A commit in the making; the module's lock keeps others away."""
+    """A commit in the making; the caller holds the module's lock until it is made."""
 
     def __init__(
         self,
@@ -48,7 +48,10 @@ class NextCommit:
         keys: "ServerKeys | None",
         snapshot: Path | None = None,
     ) -> None:
-        """`keys` sign the commit; None leaves it unsigned.  A `snapshot` is read for the tree."""
+        """`keys` sign the commit; None leaves it unsigned.
+
+        The tree is read at the path `snapshot`, if there is one.
+        """
         self.name = name
         self.module = module
         self.places = places
@@ -93,8 +96,9 @@ class NextCommit:
     ) -> Head:
         """Make the commit of `top`, which `finish` returned, and move the branch to it.
 
-        If it needs co-signers, it is stored as pending, and the record for lists is deleted.
-        `now` is its time in seconds since the epoch, None for the present.
+        If cosignatures are missing, it is stored as pending, and `PendingCommitError` is raised.
+        Where that is possible, the record for lists is deleted.  `skipped` counts entries that no
+        snapshot can hold; `now` is the time in seconds since the epoch, None for the present.
         """
         # A waiting one may have been signed elsewhere: serials must be unique.
         serial = self.repository.last_serial() + 1

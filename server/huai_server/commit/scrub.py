@@ -102,7 +102,8 @@ def scrub_tree(
 ) -> ScrubResult:
     """Compare files that are due, or with `full` the rest, with their digests; record damage.
 
-    Raises `LockedError` while another scrub runs, and `TooMuchDamageError`.
+    Raises `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`, an error for
+    an empty tree, and `TooMuchDamageError`.
     """
     require_digests(name, module)
     root = Path(module.path)
@@ -126,6 +127,8 @@ def _check_root(root: Path) -> None:
 
 
 class _Run:
+    """One scrub of a module; the caller holds the lock for scrubs."""
+
     def __init__(
         self, name: str, module: Module, places: ModulePlaces, head: Head, past: Snapshot
     ) -> None:
@@ -297,7 +300,10 @@ def cost(files: int, size: int) -> int:
 
 
 def following_round(current: Round, span: int | None, now: int) -> Round:
-    """Return the round after a finished one; it begins when that one was planned to end."""
+    """Return the round after a finished one; it begins when that one was planned to end.
+
+    If that is long ago, it begins at `now`.  `span` is the period in seconds, None without one.
+    """
     length = _round_seconds(span) if span else 0
     planned = current.begun + length
     return Round(planned if planned > now - length else now)

@@ -78,7 +78,10 @@ def check_version(version: str, where: str = "the task") -> None:
 
 
 def check_record(record: ShardRecord, base: str, module: Module) -> None:
-    """Raise `ShardVersionError` for another version, `ShardMismatchError` for other settings."""
+    """Raise `ShardVersionError` for a record of another version of huai.
+
+    Raises `ShardMismatchError` for another base (a commit or `NO_BASE`) or other settings.
+    """
     where = f"the result of {record.node} for {record.path!r}"
     check_version(record.version, where)
     for name, theirs, ours in (
@@ -99,13 +102,13 @@ def shards_folder(module: Module, places: ModulePlaces) -> Path:
 
 
 def shard_key(path: bytes) -> str:
-    """Return the name of a shard's files."""
+    """Return the name of the files of the shard at `path`, without suffix."""
     from hashlib import sha256  # commits from lists start without it
 
     return sha256(path).hexdigest()[:32]
 
 
 def table_folders(module: Module, places: ModulePlaces) -> list[Path]:
-    """Return the folders with the digests of shards."""
+    """Return the folders with the digests of the module's shards, of earlier cuts too."""
     folder = shards_folder(module, places)
     return sorted(folder.glob(_KEYS)) if folder.is_dir() else []  # to compile the pattern is slow

@@ -68,7 +68,8 @@ class Task(msgspec.Struct, frozen=True):
 def scan_shard(task: Task) -> ShardRecord:
     """Scan a directory; write its pack and record into `task.folder`, and return the record.
 
-    Raises `ShardRootError` if the path is not below the root.
+    A record of the same run is returned without a scan.  Raises `ShardRootError` if the path is not
+    below the root, and any `HuaiError` of the configuration, the repository or the scan.
     """
     path, folder, key = task.path, Path(task.folder), shard_key(task.path)
     if not path or any(name in {b"", b".", b".."} for name in path.split(b"/")):

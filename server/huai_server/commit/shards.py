@@ -71,7 +71,8 @@ class Shards:
     def collect(self, options: CommitOptions) -> None:
         """Load the results of shards, or scan them; copy their packs into the repository, durably.
 
-        Scans nothing without an engine.  Raises an error if a result is of other settings.
+        Scans nothing without an engine, or for a snapshot.  Raises `EngineError`, and
+        `ShardVersionError` or `ShardMismatchError` for a result that does not fit the commit.
         """
         url = options.engine or self._making.module.engine.url
         if options.shards is not None:
@@ -161,7 +162,7 @@ class Shards:
         )
 
     def _run(self, url: str, options: CommitOptions) -> None:
-        """Scan the shards that have no result of a killed run."""
+        """Scan the shards that have no result of a killed run; delete results of other commits."""
         from huai_server.commit.engine import open_engine, run_tasks  # loads multiprocessing
         from huai_server.commit.shard_scan import Task
 
@@ -188,7 +189,10 @@ class Shards:
         self._records = {path: self._load(path, run.run) for path in planned}
 
     def _load(self, path: bytes, run: str) -> ShardRecord | None:
-        """Return the record of a shard, if it belongs to this run."""
+        """Return the record of a shard; None if it is missing or belongs to another run.
+
+        Raises `ShardVersionError` or `ShardMismatchError` if it does not fit the commit.
+        """
         record = SHARD_RECORD.load(self._results / f"{shard_key(path)}{RECORD}")
         if record is None or record.run != run:
             return None

@@ -318,7 +318,10 @@ class TreeReader:
             self.without_digest[path] = Problem(path, HOLES, WITHOUT_DIGEST)
 
     def _as_error(self, stage: str, cause: OSError | int) -> HuaiError:
-        """Return the exception for a failure that the engine reports."""
+        """Return the exception for a failure that the engine reports.
+
+        `stage` is "tree" or "digests".  A number as `cause` is the reason for an unreadable root.
+        """
         if isinstance(cause, int):
             return unreadable_root_error(self._root, reason_of(cause) if cause else "it vanished")
         if stage == "tree":

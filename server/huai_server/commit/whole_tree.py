@@ -33,7 +33,8 @@ def commit_whole(
 ) -> CommitResult:
     """Scan and commit the whole tree, and the files of `export`, which are written into it.
 
-    Deletes outdated block indices, once a day.
+    Deletes outdated block indices, once a day.  Raises `EmptyRootError` unless `allow_empty`, and
+    `PendingCommitError` if cosignatures are missing.
     """
     if export:
         prepare(root, options, export)
