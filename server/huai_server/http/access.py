@@ -47,7 +47,7 @@ _FAILURES, _FAILURES_EACH, _PENALTY_SECONDS = 64, 4, 1.0
 
 
 class Credentials:
-    """The token and the certificate names that a client has shown."""
+    """The token and the certificate names that a client has shown; empty without any."""
 
     __slots__ = ("_names", "_token")
 
@@ -134,7 +134,10 @@ class Access:
         return names & frozenset().union(*certificates.values())
 
     def modules(self, scope: Mapping[str, Any], purpose: Scope = "read") -> Mapping[str, Path]:
-        """Map the name of each module that the request may see to its repository."""
+        """Map the name of each module that the request may see to its repository.
+
+        That is each public one, and each private one that its credentials open for `purpose`.
+        """
         credentials = credentials_of(scope)
         return self.seen_by(credentials, purpose)
 
@@ -146,7 +149,7 @@ class Access:
         return {**public, **credentials.sees(self._registry, purpose)}
 
     def repository(self, scope: Mapping[str, Any], name: str) -> Path:
-        """Return the repository of a module; raises `HttpError` unless the client may see it."""
+        """Return the repository of a module; raises 401 or 404 unless the client may see it."""
         repository = self._registry.served().modules.get(name)
         if repository is None and _KEY in scope:
             repository = credentials_of(scope).sees(self._registry, "read").get(name)

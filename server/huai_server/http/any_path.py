@@ -24,9 +24,9 @@ register_url_convertor("any_text", _AnyText())
 
 
 def requested_path(raw: bytes, above: int) -> RelPath:
-    """Parse a raw address to the path after its first `above` parts; raises status 404.
+    """Parse a raw (percent-encoded) address to the path after its first `above` parts.
 
-    A part with an escaped slash is refused.
+    Raises status 404 for a path that no commit can hold, or a part with an escaped slash.
     """
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")[above:]]
     try:

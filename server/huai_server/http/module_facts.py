@@ -26,7 +26,7 @@ class ModuleFacts:
     async def undigested(self, name: str) -> int | None:
         """Return the number of files without a digest in the newest commit.
 
-        None if the module has no late digests, or the commit cannot be read.
+        0 without a commit; None if the module has no late digests, or the commit cannot be read.
         """
         repository = self._registry.served().undigested.get(name)
         try:

@@ -51,7 +51,10 @@ class Newest:
         return NewestFile(leaf, descriptor) if isinstance(leaf, File) else None
 
     def snapshot(self) -> "Snapshot | None":
-        """Return the snapshot of the newest commit, or None before the first one."""
+        """Return the snapshot of the newest commit, or None before the first one.
+
+        Raises `HuaiError` if metadata are damaged.
+        """
         with self._turn:
             self._refresh()
             return self._commit and self._commit[1]

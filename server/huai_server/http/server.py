@@ -58,7 +58,11 @@ class ListenError(HuaiError):
 
 
 def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
-    """Serve until SIGTERM or SIGINT; raises `ListenError` and `TlsError`."""
+    """Serve until SIGTERM or SIGINT; `on_start` is called once, when connections are accepted.
+
+    Raises the process's soft limit on open files.  Raises `ListenError` if the address cannot be
+    used, `TlsError` if the TLS files cannot.
+    """
     app = Application(settings, registry)
     tls = None if settings.tls is None else TlsContext(settings.tls)
     scheme = "http" if tls is None else "https"
@@ -79,7 +83,10 @@ def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
 
 
 def listen(settings: Listen) -> socket.socket:
-    """Return a listening socket; raises `ListenError` if the address cannot be used."""
+    """Return a listening socket, which the caller closes.
+
+    Raises `ListenError` if the address cannot be used.
+    """
     try:
         return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name

@@ -93,8 +93,8 @@ def next_holding(
 ) -> Holding:
     """Return the record of an accepted attestation, after the mirror's former record `before`.
 
-    The first one follows None.  `text` is the attestation as received; `now` is in
-    seconds since the epoch.  Raises `RefusedError` if it is not newer than `before`.
+    The first one follows None.  `text` is the attestation as received; `now` is in seconds since
+    the epoch.  Raises `RefusedError` if the attestation is not newer than `before`.
     """
     attestation = signed.attestation
     if before is None:

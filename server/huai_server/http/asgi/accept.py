@@ -11,7 +11,10 @@ _HTML, _JSON = "text/html", "application/json"
 
 
 def weights(header: str) -> Iterator[tuple[str, float]]:
-    """Parse a list to its values, in lower case, each with its weight (q); 1 if it has none."""
+    """Parse an Accept header to its values, in lower case and in its order, with weights (q).
+
+    A value without a weight has 1, one with a malformed weight 0.
+    """
     for part in header[:_HEADER_LENGTH].split(","):
         value, *parameters = part.split(";")
         yield value.strip().lower(), _weight(parameters)

@@ -54,7 +54,10 @@ class Body:
     """The body of a request.  Call `open` once, then `rest` once unless `complete`."""
 
     def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
-        """`limit` counts inflated bytes; `timeout` (s) bounds the whole body.  May raise 415."""
+        """`limit` counts inflated bytes; `timeout` (s) bounds the whole body.
+
+        Raises status 415 unless `encoding`, the Content-Encoding, is gzip, identity or empty.
+        """
         if encoding not in _PLAIN + _GZIP:
             raise HttpError(415, "unknown content encoding", hint="send it plain or gzip")
         self._receive = receive
@@ -70,7 +73,8 @@ class Body:
     async def open(self) -> None:
         """Read the first part of the body into `head`; `complete` is true if that is all of it.
 
-        Raises `HttpError`, and `ClientGoneError`.
+        Raises status 400 for damaged gzip, 408 if it is late, 413 if it is too large, and
+        `ClientGoneError`.
         """
         parts: list[bytes] = []
         size = 0

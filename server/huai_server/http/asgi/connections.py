@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 def address_of(proxies: Iterable[str]) -> AddressOf:
-    """Return the `AddressOf` for `proxies`, addresses or networks; raises `ValueError`."""
+    """Return the `AddressOf` for the trusted `proxies`, addresses or networks.
+
+    Raises `ValueError` for another text.
+    """
     networks = [ip_network(proxy, strict=False) for proxy in proxies]
 
     @lru_cache(maxsize=_CACHED)
@@ -45,7 +48,10 @@ def address_of(proxies: Iterable[str]) -> AddressOf:
 
 
 def client_address(scope: Mapping[str, Any], address_of: AddressOf) -> str:
-    """Return the client's address for the limits, from the last trusted proxy or the socket."""
+    """Return the client's address for the limits, from the socket or the last trusted proxy.
+
+    Empty if it is unknown.
+    """
     client = scope.get("client")
     address = address_of(client[0]) if client else ""
     if address:

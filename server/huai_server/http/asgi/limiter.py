@@ -123,7 +123,7 @@ def _busy_error() -> HttpError:
 
 
 class Allowance:
-    """A limit of `stock` seconds for each address, refilled by `growth` in a second."""
+    """A limit of `stock` seconds for each address, refilled by `growth` seconds in a second."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Responder:
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
 
     async def file(self, handle: int) -> None:
-        """Send an open file and its length, at the reader's pace.
+        """Send an open file and its length, at the reader's pace; the caller closes it.
 
         Raises `ClientGoneError` if the file shrinks meanwhile.
         """

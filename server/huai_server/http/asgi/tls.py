@@ -28,7 +28,7 @@ class TlsError(HuaiError):
 
 
 class TlsContext:
-    """The TLS context for the next connection."""
+    """The TLS context for the next connection; to make it raises `TlsError` for unusable files."""
 
     def __init__(self, files: Tls) -> None:
         self._files = files

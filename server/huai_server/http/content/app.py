@@ -44,7 +44,10 @@ _TYPE = b"application/x-huai-bundle"
 
 
 async def requested_paths(body: Body) -> bytes:
-    """Return the paths of a request, each ended by NUL; an `HttpError` refuses them."""
+    """Read the body of a request to its end; return the paths in it, each ended by NUL.
+
+    Raises status 400 for another form, 413 for too many paths, and what `Body.open` raises.
+    """
     await body.open()
     paths = b"".join([body.head, *[part async for part in body.rest()]])
     if not paths.endswith(b"\0"):
@@ -60,7 +63,8 @@ async def send_bundle(
     """Send the files of `snapshot` at `paths` below the folder `tree` (FORMAT.md, "Bundles").
 
     The engine reads the files, in a thread, while the part before them is sent.
-    `UnreadableError` before the first byte, `ClientGoneError` later.
+    An error of reading is raised as `UnreadableError` before the first byte is sent, and as
+    `ClientGoneError` later.
     """
     out = Responder(send, _TYPE, b"")
 
@@ -122,9 +126,10 @@ class ContentApp:
             _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def read_small(self, name: str, file: File, client: str) -> bytes | None:
-        """Return the content of a file of a commit for a page; empty for a large one.
+        """Return the content of a file of a commit for a page; empty for one over 64 KiB.
 
-        None if it has changed, is not served, or the disk is slow.
+        `client` is the client's address.  None if the file has changed or is not served, or takes
+        longer than a second.
         """
 
         async def read() -> bytes | None:

@@ -61,7 +61,8 @@ class CommittedFiles:
     def open(self, raw: bytes) -> OpenFile:
         """Open the file of the newest commit at the path `raw`; the caller closes its handle.
 
-        Raises `HttpError` if the commit has no such file, or the tree has it changed or unreadable.
+        Raises status 404 if the commit has no such file, or it is not served; 410 if the tree has
+        it changed; 403 or 500 if it is unreadable.
         """
         try:
             path = rel_path(raw)

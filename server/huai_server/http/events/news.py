@@ -69,7 +69,10 @@ class News:
         self.stopped = False
 
     async def subscribe(self) -> None:
-        """Add a subscriber, and start to poll branches; return when the first poll is over."""
+        """Add a subscriber, and start to poll branches; return when the first poll is over.
+
+        The caller must call `unsubscribe`, also if this is cancelled.
+        """
         self._subscribers += 1
         if self._polling is None:
             self._has_polled.clear()
@@ -81,7 +84,10 @@ class News:
         self._subscribers -= 1
 
     def after(self, number: int) -> list[Event]:
-        """Return the events with greater numbers than `number`, oldest first."""
+        """Return the events with greater numbers than `number`, oldest first: one for each module.
+
+        They include private modules.
+        """
         newer: list[Event] = []
         for event in reversed(self._events.values()):
             if event.number <= number:

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> None:
     """Run git for one request, and send its output to `out`; the process has ended afterwards.
 
+    Git's input is `body`, or empty for None.
     If git fails, raises `HttpError` before the first byte is sent, and `ClientGoneError` later.
     """
     async with git.start(call) as child:

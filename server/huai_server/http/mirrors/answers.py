@@ -73,7 +73,7 @@ class AllMirrorsModel(Model):
 
 
 def module_mirrors(name: str, serial: int, states: Iterable[MirrorState]) -> ModuleMirrorsModel:
-    """Return the mirrors of a module as JSON."""
+    """Return the mirrors of a module in the order of `states`; `serial` is the newest commit's."""
     return ModuleMirrorsModel(module=name, serial=serial, mirrors=[*map(_model, states)])
 
 
@@ -107,14 +107,16 @@ def _probe_model(probe: Probe) -> ProbeModel:
 
 
 def offered_urls(states: Iterable[MirrorState]) -> list[str]:
-    """Return the URLs from which the module can be fetched, the freshest first."""
+    """Return all URLs of the mirrors that are offered to clients, in the order of `states`."""
     return [url for each in states if each.offered for url in each.attestation.urls]
 
 
 def mirmon(states: Iterable[MirrorState]) -> str:
-    """Return lines of URL, tree time, status, last good probe, probes, states, last probe.
+    """Return mirmon's state file: a line for each URL of each mirror, offered or not.
 
-    The state of a fresh mirror is "s", of an old one "f".
+    A line has URL, time as of which the tree is complete, `ok`, and the attestation as the only
+    probe: its time, `s`, a history, its time.  Times are seconds since the epoch.  The history is
+    the time with `s` if the mirror is offered, else `f`.
     """
     return "".join(
         f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-"
@@ -126,7 +128,7 @@ def mirmon(states: Iterable[MirrorState]) -> str:
 
 
 class HeldModule(NamedTuple):
-    """A module that a mirror holds, with the size of the upstream's newest commit."""
+    """A module that a mirror holds, with the bytes of all files of its newest commit here."""
 
     module: str
     size: int
@@ -134,7 +136,10 @@ class HeldModule(NamedTuple):
 
 
 def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | None:
-    """Return one mirror as a site of MirrorZ; None if it names no web server."""
+    """Return one mirror as a site of MirrorZ, for JSON; None if it names no web server.
+
+    Modules without a URL of a web server are left out; of several URLs the first counts.
+    """
     served = []
     for module in modules:
         urls = [url for url in module.state.attestation.urls if url.startswith("http")]
@@ -163,7 +168,10 @@ def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | N
 
 
 def _mirrorz_status(one: MirrorState) -> str:
-    """Return successful, or failed with the time of the last success."""
+    """Return `S` and the time of the attestation, or `FO` and the time of the last complete tree.
+
+    Times are seconds since the epoch.  It is `S` if the mirror is offered or has the newest commit.
+    """
     is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
     return f"S{one.attestation.time}" if is_good else f"FO{one.complete_at}"
 
@@ -173,7 +181,7 @@ def _size(module: HeldModule) -> Mapping[str, str]:
 
 
 def tunasync(modules: Sequence[HeldModule]) -> list[dict[str, object]]:
-    """Return the modules of one mirror as jobs of tunasync."""
+    """Return the modules of one mirror as jobs of tunasync, for JSON; size 0 for a partial one."""
     jobs = []
     for module in modules:
         attestation = module.state.attestation

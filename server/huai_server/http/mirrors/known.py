@@ -19,7 +19,10 @@ _STEP_SECONDS = 60
 
 
 def _read_commits(repository: Repository, former: Commits | None) -> tuple[str | None, Commits]:
-    """Read the newest commits, and their identity; those that `former` has are taken from there."""
+    """Return the newest commit's id or None, and the newest commits with the module's identity.
+
+    Those that `former` has are taken from there.
+    """
     newest, former = repository.head(), former or NO_COMMITS
     if newest is None:
         return None, NO_COMMITS
@@ -48,9 +51,9 @@ class KnownMirrors:
         return bool(mirrors.allowed) and (mirrors.folder / module).is_dir()
 
     async def states(self, module: str, repository: Path) -> tuple[MirrorState, ...]:
-        """Return the states of a module's mirrors, the freshest first.
+        """Return the states of a module's mirrors at the next full minute, the least lag first.
 
-        Raises `HuaiError` if the repository is damaged.
+        Empty without an attestation.  Raises `HuaiError` if the repository is damaged.
         """
         mirrors = self._registry.served().mirrors
         if not mirrors.allowed:

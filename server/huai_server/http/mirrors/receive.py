@@ -116,7 +116,7 @@ def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Read the body; raises `HttpError` if it is too long, late or incomplete."""
+    """Read the body; raises status 413 if it is too long, 408 if late, 400 if incomplete."""
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):

@@ -51,7 +51,10 @@ class _Reports:
         self._known_mirrors = known_mirrors
 
     async def of_module(self, name: str, repository: Path) -> ModuleMirrorsModel:
-        """Return the mirrors of a module."""
+        """Return the mirrors of a module, without a check of access.
+
+        Raises `HuaiError` if the repository is damaged.
+        """
         head = await self._heads.read(name)
         serial = head.info.serial if head else 0
         return module_mirrors(name, serial, await self._known_mirrors.states(name, repository))
@@ -59,7 +62,10 @@ class _Reports:
     async def of_each(
         self, request: Request, read: Callable[[str, Path], Awaitable[_T]]
     ) -> list[_T]:
-        """Return the results of `read` for each visible module; an error of one is logged."""
+        """Return the results of `read` for the visible modules, by name.
+
+        A module for which `read` raises a `HuaiError` is logged and left out.
+        """
         results = []
         for name, repository in sorted(self._access.modules(request.scope).items()):
             try:
@@ -74,7 +80,10 @@ class _Reports:
         return await self._known_mirrors.states(name, self._access.repository(request.scope, name))
 
     async def held_modules(self, request: Request, mirror: str) -> list[HeldModule]:
-        """Return the modules of one mirror that the client may see; 404 without any."""
+        """Return the modules of one mirror that the client may see, by name; raises 404 if empty.
+
+        Modules that cannot be read are logged and left out.
+        """
 
         async def of_module(name: str, repository: Path) -> HeldModule | None:
             """Return a module of the mirror, or None."""

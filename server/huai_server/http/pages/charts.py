@@ -108,7 +108,10 @@ def slots(days: Mapping[int, Tally], period: Period, now: int, seconds: int) -> 
 
 
 def churn(row: Sequence[Slot], width: int = WIDTH, height: int = HEIGHT, left: int = LEFT) -> Churn:
-    """Return the chart of the changes in each period."""
+    """Return the chart of the changes in each period; it has the sizes in units of the SVG.
+
+    `left` is the width that stays free for labels.
+    """
     above = max((each.tally.added + each.tally.changed for each in row), default=0)
     below = max((each.tally.removed for each in row), default=0)
     scale = (height - _TOP) / max(1, above + below)
