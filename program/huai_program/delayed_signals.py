@@ -14,7 +14,10 @@ _Handler = Callable[[int, FrameType | None], object]
 
 
 class DelayedSignals:
-    """A block that calls the handlers of signals in `deliver`, or at its end."""
+    """A block that delays SIGINT and SIGTERM until `deliver`, or its end.
+
+    In another thread than the main one it does nothing.
+    """
 
     def __init__(self) -> None:
         self._handlers: dict[int, _Handler] = {}

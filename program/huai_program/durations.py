@@ -38,9 +38,9 @@ class TimeLimit(Duration):
 
 
 def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int | None:
-    """Parse a whole number, or a text of at most `digits` digits and one of `units`, to a number.
+    """Parse a whole number, or a text of at most `digits` digits with one of `units` or without.
 
-    None if `value` is neither.
+    Returns the number times the unit; None if `value` is neither.
     """
     text = str(value) if type(value) is int else value
     if not isinstance(text, str):

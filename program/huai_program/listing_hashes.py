@@ -21,7 +21,11 @@ _SOME = 4096
 
 
 def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
-    """Return the listing hash of the git tree `tree`; add new hashes to the cache at `path`."""
+    """Return the listing hash of the git tree `tree` (id); add new hashes to the cache at `path`.
+
+    A missing cache is made.  One with wrong hashes gives a wrong result.  Raises `FormatError` for
+    a damaged object.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -29,7 +29,7 @@ class LockedError(HuaiError):
 
 @contextmanager
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
-    """Hold the lock at `path`, with our process id in it.
+    """Hold the lock at `path`, with our process id in it; the file is made if missing, and stays.
 
     Raises `LockedError` if it is not free within `wait` seconds.
     """
@@ -63,7 +63,10 @@ def take_within(take: Callable[[], T | None], wait: float) -> T | None:
 
 
 def open_lock(path: Path | bytes, *, folder: int | None = None, mode: int = _MODE) -> int:
-    """Open a lock file, created if it is missing; `path` is relative to `folder`."""
+    """Open a lock file, created if it is missing, without locking it; return its descriptor.
+
+    `path` is relative to `folder`, the descriptor of a directory, if given.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags, mode, dir_fd=folder)
 
@@ -106,7 +109,7 @@ def _restrict_mode(handle: int) -> None:
 
 
 def _acquire(path: Path) -> int | None:
-    """Return the handle of the locked file, or None if another run has it."""
+    """Return the handle of the locked file; None if another run has it, or just deleted it."""
     handle = open_lock(path)
     try:
         _restrict_mode(handle)

@@ -83,7 +83,7 @@ def run_captured(
 
 
 class PrintedLines:
-    """The output of a program as lines for people."""
+    """The output of a program as lines for people, at most 64 KiB; call `close` at its end."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         self._on_line = on_line

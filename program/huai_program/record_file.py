@@ -34,7 +34,10 @@ class RecordFile(Generic[T]):
         self._permissions = permissions
 
     def load(self, path: Path) -> T | None:
-        """Return the value; None if the file is missing or malformed."""
+        """Return the value; None if the file is missing or malformed.
+
+        Raises `OSError` if it cannot be read and is `needed`.
+        """
         try:
             return msgspec.json.decode(path.read_bytes(), type=self._kind)
         except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
@@ -45,7 +48,10 @@ class RecordFile(Generic[T]):
             return None
 
     def save(self, path: Path, value: T, *, durable: bool = True) -> None:
-        """Write the value to the file, in one step."""
+        """Write the value to the file, in one step.
+
+        `durable`: False to skip waiting for the disk in this call.
+        """
         content = msgspec.json.encode(value) + b"\n"
         durable = durable and self._durable
         temporary = path.with_name(f"{path.name}.new")

@@ -53,7 +53,10 @@ json_option = click.option(
 def parse_duration(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> int | None:
-    """Convert a duration to seconds, such as `30m` to 1800; `BadParameter` if it is malformed."""
+    """Convert a duration to seconds, such as `30m` to 1800; None for a missing option.
+
+    Raises `BadParameter` if it is malformed.
+    """
     try:
         return None if value is None else durations.parse(value)
     except ValueError as error:
@@ -61,7 +64,10 @@ def parse_duration(
 
 
 def wait_option(holder: str) -> Callable[[F], F]:
-    """Return a decorator for `--wait`, for a command that needs a lock; `holder` may have it."""
+    """Return a decorator for `--wait`, in seconds (0 by default), for a command that needs a lock.
+
+    `holder` names in the help what may have the lock.
+    """
     return click.option(
         "--wait",
         default="0",

@@ -30,7 +30,10 @@ def compose(mail: Mail, notification: Notification) -> EmailMessage:
 
 
 def send_mail(mail: Mail, seconds: int, notification: Notification) -> str:
-    """Send the mail; return the reason of a failure, or an empty text."""
+    """Send the mail; return the reason of a failure, or an empty text.
+
+    `seconds` limit each wait for the mail server.
+    """
     try:
         _send(mail, seconds, compose(mail, notification), _domain(notification))
     except smtplib.SMTPRecipientsRefused as error:

@@ -40,7 +40,7 @@ class Streak(NamedTuple):
     running: bool = False
 
     def longer(self, now: int, *, running: bool = False) -> "Streak":
-        """Return the streak with one more failure."""
+        """Return the streak with one more failure at `now`, in seconds since the epoch."""
         since = self.since if self.failed else now
         return Streak(self.failed + 1, since, self.reported, running)
 
