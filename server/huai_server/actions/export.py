@@ -50,10 +50,10 @@ def plan_export(
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export, under the module's lock; return the commit that they list too.
+    """Write the files of an export, under the module's lock; return the commit they describe.
 
-    Raises `EmptyRootError` if they would be the only files of the tree, and `LockedError` after
-    `wait` seconds.
+    Raises `EmptyRootError` if they would be the only files of the tree, `NoCommitError`, and
+    `LockedError` after `wait` seconds.
     """
     tree = Path(module.path)
     with storage_errors(tree), metadata_errors(name), locked(places.lock, wait=wait):

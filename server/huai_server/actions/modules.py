@@ -105,7 +105,8 @@ class Removed(NamedTuple):
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
     """Write a module into server.toml, and make its folder; creates the state root if missing.
 
-    Returns the error that keeps the fallback from serving the module, or None.
+    Returns the error that keeps the fallback from serving the module, or None.  Raises
+    `ConfigError` if the name exists, or it or a value is not valid.
     """
     with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ def commit(
 
     `on_commit` is called between the two.  Static files are written first, because downstreams wait
     for them, then the attr tree, then an export to a folder outside of the tree; their errors are
-    in the result.
+    in the result.  An error of the commit is raised, as by `commit_tree`.
     """
     config = load(root)
     module, places = config.committed_module(name), module_places(root, name)
@@ -159,7 +160,10 @@ def commit(
 
 
 def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -> "ShardRecord":
-    """Scan a directory of a module, and write the result for a commit into the folder `to`."""
+    """Scan a directory of a module, and write the result for a commit into the folder `to`.
+
+    `base` is a commit (hex id) or `NO_BASE`; None is the newest commit.
+    """
     from huai_server.commit import shard_scan
 
     return shard_scan.scan_shard(shard_scan.Task(str(root), name, path, base, str(to)))
@@ -176,7 +180,10 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":
-    """Compute and commit digests that commits left out; update all that depends on the commit."""
+    """Compute and commit digests that commits left out; update all that depends on the commit.
+
+    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError`.
+    """
     from huai_server.commit.later import digest_tree
 
     config = load(root)
@@ -231,7 +238,10 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
 
 
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
-    """Copy the commit that huai-client applied, then update all that depends on it."""
+    """Copy the commit that huai-client applied, then update all that depends on it.
+
+    Raises what `hand_over` does, and `RelayedError` for a module that is committed here.
+    """
     from huai_server.relay.hand_over import hand_over
 
     config = load(root)
@@ -249,7 +259,10 @@ def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubRes
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
-    """Compare a module's tree with its last commit; commits nothing."""
+    """Compare a module's tree with its last commit; commits nothing.
+
+    Raises `NoCommitError`, `EmptyRootError`, and `LockedError` after `wait` seconds.
+    """
     return audit_tree(name, load(root).module(name), module_places(root, name), wait)
 
 

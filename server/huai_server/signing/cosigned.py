@@ -58,7 +58,8 @@ class _Read(NamedTuple):
 def examine(root: Path, request: Path, signer: Signer) -> Examined:
     """Check the commit in the file `request`; raises `SigningError` if a client would refuse it.
 
-    Keeps nothing, and signs nothing.
+    Keeps nothing, and signs nothing.  `root` is the state root of this machine, which has the
+    commits that were signed before.  Raises `LockedError` after 30 s.
     """
     with _unpack_request(root, request) as (_, new):
         return _judge(root, new, signer)
@@ -99,7 +100,10 @@ def _unpack_request(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
 
 
 def _unpack(request: Path, place: Path) -> _Read:
-    """Unpack a request into a new repository; `FormatError` if it is malformed."""
+    """Unpack a request into a new repository at `place`, and read its commit.
+
+    Raises `FormatError`, `StoreError` or `GitFailedError` if it is malformed.
+    """
     repository = Repository.create(place)
     with storage_errors(request), request.open("rb", buffering=0) as file:
         commit = decode_request_id(file.read(REQUEST_BYTES) or b"")
@@ -162,7 +166,7 @@ def _check_continues(former: _Read, new: _Read) -> None:
 
 
 def _read_former(root: Path, identity: str) -> _Read | None:
-    """Read the last commit that was signed for a module, or None."""
+    """Read the last commit that was signed for the module with this identity, or None."""
     folder = root / "cosigned" / identity
     repositories = sorted(folder.glob("*.git"), key=lambda path: int(path.stem))
     return _read_pending(Repository(repositories[-1])) if repositories else None

@@ -82,7 +82,8 @@ class ServerKeys(NamedTuple):
 def open_keys(root: Path, signing: Signing) -> ServerKeys:
     """Return the keys of the server; writes `ROOT/keys` if missing, finishes a cut rotation.
 
-    Raises `SigningError` if server.toml names other cosigners or another threshold.
+    Raises `SigningError` if server.toml names other cosigners or another threshold, or a key that
+    is not trusted or cannot be used; `LockedError` after 30 s.
     """
     with _lock_keys(root):
         keys = _open(root, signing)
@@ -179,7 +180,8 @@ def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Si
 def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
     """Write a version of the trusted keys without `key`.
 
-    Raises `SigningError` if server.toml configures the key, or it is not trusted.
+    `key` is a public key, as `ServerKeys` has it.  Raises `SigningError` if server.toml configures
+    the key, it is not trusted, or too few keys would be left for the threshold.
     """
     with _lock_keys(root):
         keys = _open(root, signing)

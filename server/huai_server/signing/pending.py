@@ -29,7 +29,11 @@ _AGAIN = "commit again: huai-server commit"
 
 
 def write_request(repository: Repository, name: str, output: Path) -> PendingCommit:
-    """Write the pending commit, with all objects that it needs, to the file `output`."""
+    """Write the pending commit, with all objects that it needs, to the file `output`.
+
+    The file is replaced, and readable by its owner only.  Raises `SigningError` if no commit is
+    pending.
+    """
     commit, pending = _pending(repository, name)
     unfinished = output.with_name(TEMPORARY + output.name)
     with (

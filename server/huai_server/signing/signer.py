@@ -40,7 +40,10 @@ class Signer(NamedTuple):
     """Signs bytes in a namespace; the caller must verify the signature."""
 
     def sign(self, namespace: str, message: bytes) -> bytes:
-        """Return the signature of `message`; raises `SigningError` if another key made it."""
+        """Return the signature of `message`, after its verification.
+
+        Raises `SigningError` if it cannot be made, is not valid, or is of another key.
+        """
         signature = self.make(namespace, message)
         try:
             key = verify_signature(namespace, message, signature)

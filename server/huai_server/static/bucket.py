@@ -102,7 +102,7 @@ class Bucket:
             path.unlink(missing_ok=True)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """Return the first `limit` bytes of an object; None if it is missing."""
+        """Return the first `limit` bytes of an object; None if it or the bucket is missing."""
         with suppress(FileNotFoundError):
             return self._run(lambda: self._beginning(name, limit))
         return None
@@ -116,7 +116,7 @@ class Bucket:
         self._write(name, content, _SECONDS)
 
     def names(self, folder: str) -> dict[str, float]:
-        """Return the objects below a folder, with their times."""
+        """Return the names of the objects below a folder, with times in seconds since the epoch."""
         with self._requiring_bucket():
             listed = self._run(lambda: obstore.list(self._store, folder).collect())
         return {each["path"]: each["last_modified"].timestamp() for each in listed}

@@ -91,7 +91,7 @@ class StaticFolder:
             _set_later_time(file.fileno(), path)
 
     def names(self, folder: str) -> dict[str, float]:
-        """Return the files below a folder, with their times."""
+        """Return the names of the files below a folder, with times in seconds since the epoch."""
         times = {}
         for place, _, names in os.walk(self._folder / folder):
             for name in names:

@@ -20,5 +20,8 @@ def newest_published(repository: Path) -> str | None:
 
 
 def is_published(repository: Path) -> bool:
-    """Return True if the static files in `repository` are those of its newest commit."""
+    """Return True if the static files in `repository` are those of its newest commit.
+
+    Also if it has neither.
+    """
     return newest_published(repository) == read_branch(repository)

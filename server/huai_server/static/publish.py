@@ -71,7 +71,8 @@ def publish(
 ) -> Published:
     """Write the static files of the newest commit that are missing, and delete those long unused.
 
-    A `target` of None is the repository itself.  `now` is in seconds since the epoch.  Raises
+    A `target` of None is the repository itself.  The caller holds the lock of the place.  `now` is
+    in seconds since the epoch.  `content_urls` are for the head; none by default.  Raises
     `NoCommitError`, and the errors of the target.
     """
     newest = repository.head()
@@ -85,6 +86,8 @@ def publish(
 
 
 class _Publication:
+    """One publication to a target, whose lock the caller holds."""
+
     def __init__(
         self, repository: Repository, target: Target, content_urls: tuple[str, ...]
     ) -> None:

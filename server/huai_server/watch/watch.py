@@ -67,7 +67,10 @@ class Watcher:
         observer: Observer,
         schedule: Schedule,
     ) -> None:
-        """`commit` commits the listed paths, or the whole tree for None, and returns problems."""
+        """`commit` commits the listed paths, or the whole tree for None, and returns problems.
+
+        `root` is the state root.  Raises a `HuaiError` if the module is unknown or relayed.
+        """
         self._root = root
         self._name = name
         self._module = load(root).committed_module(name)

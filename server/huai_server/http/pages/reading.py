@@ -74,6 +74,7 @@ class Hits(NamedTuple):
 
     entries: list[Entry]
     complete: bool
+    """False if the search ended at its limit of hits or of time."""
 
 
 class Differences(NamedTuple):
@@ -162,7 +163,7 @@ def read_place(opened: Opened, path: RelPath, start: int) -> Place:
 
 
 def find_readme(opened: Opened, path: RelPath) -> File | None:
-    """Return the file that describes a directory, if there is one."""
+    """Return the first of README, README.txt and README.md in a directory; None without any."""
     leaves = (opened.snapshot.leaf(join(path, name)) for name in _READMES)
     return next((leaf for leaf in leaves if isinstance(leaf, File)), None)
 

@@ -154,7 +154,10 @@ class Page:
         return f"{self._base}{place}{'?' + query_text if query_text else ''}"
 
     def age(self, seconds: int) -> str:
-        """Return how long ago a time was, in one unit, so that the page rarely changes."""
+        """Return how long ago `seconds` (since the epoch) was, translated.
+
+        It has one unit, so that the page rarely changes.
+        """
         past = max(0, self.now - seconds)
         for size, text in (
             (86400, "{n} days ago"),

@@ -97,7 +97,7 @@ _ORDERS: Mapping[str, Callable[[ModuleRow], int]] = {
 
 
 async def front_page(page: Page, modules: Mapping[str, Path], choice: Choice, now: Now) -> Response:
-    """Return the page of all modules."""
+    """Return the page of the chosen ones among all `modules`; an unreadable one is marked."""
     rows = [await module_row(page, name, modules[name], now) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
     states = Counter(row.state for row in rows)
