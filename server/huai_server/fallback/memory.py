@@ -18,7 +18,8 @@ _V1, _V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "m
 def available_bytes(root: Path = Path("/")) -> int:
     """Return the bytes that this process can allocate within all limits.
 
-    `root` is the folder of /proc and the cgroup file systems.
+    `root` is the folder of /proc and the cgroup file systems.  Raises `AttrTreeError` if the kernel
+    has no estimate.
     """
     return min((_machine_bytes(root), *_group_bytes(root)))
 

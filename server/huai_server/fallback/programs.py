@@ -66,7 +66,7 @@ def find(program: str) -> Path:
 
 
 class Daemon:
-    """An rsync daemon in the foreground, in a process group of its own."""
+    """An rsync daemon in the foreground, in a process group of its own, until `stop`."""
 
     def __init__(
         self, program: Path, config: Path, address: tuple[str, int], library: Path | None
@@ -186,7 +186,10 @@ def free_port(host: str) -> int:
 def daemon(
     program: Path, config: Path, address: tuple[str, int], library: Path | None
 ) -> Iterator[list[str]]:
-    """Run a daemon during the block; yields the list to which its output lines are added."""
+    """Run a daemon during the block; yields the list to which its output lines are added.
+
+    Raises `DaemonListenError`, and `ProgramError` if it does not start within 10 s.
+    """
     lines: list[str] = []
     running = Daemon(program, config, address, library)
     running.log_output(lines.append)
@@ -267,7 +270,7 @@ def _environment(library: Path | None) -> dict[str, str]:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise `DaemonListenError` if an address that rsync is going to bind is in use."""
+    """Raise `DaemonListenError` if an address that rsync is going to bind is in use or unusable."""
     try:
         addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -80,7 +80,8 @@ class Configuration(NamedTuple):
 def configuration(root: Path, *, test: bool) -> Configuration:
     """Return the configuration for an rsync daemon that another program starts.
 
-    With `test`, raises `SelfTestError` unless this rsync serves correctly.
+    With `test`, makes the folder of the fallback, and raises `SelfTestError` unless this rsync
+    serves correctly.  Raises `ConfinementError`, and `NotBuiltError` without the preload library.
     """
     config = load(root)
     folder = Path(config.fallback.folder)

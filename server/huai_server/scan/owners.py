@@ -25,7 +25,10 @@ _RECORD_BYTES = 256
 
 
 class OwnerNames:
-    """A cache of owner names for one scan."""
+    """A cache of owner names for one scan: `user` and `group` return the name of an id.
+
+    Both raise `ScanError` if the look-up fails.
+    """
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None)

@@ -45,7 +45,7 @@ from pathlib import Path
 
 
 class ModulePlaces:
-    """The paths of one module's files."""
+    """The paths of one module's files below `folder`, which is `ROOT/modules/NAME`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ def mirrors_folder(root: Path) -> Path:
 
 
 class FallbackPlaces:
-    """The paths of one module's files in the fallback."""
+    """The paths of one module's files in the fallback, below `FOLDER/NAME`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

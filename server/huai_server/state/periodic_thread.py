@@ -11,7 +11,10 @@ _log = logging.getLogger(__name__)
 
 
 class PeriodicThread(AbstractContextManager["PeriodicThread"]):
-    """A thread that calls `look` at once and then after each pause, and logs its errors."""
+    """A thread that calls `look` at once and then after each `pause` (s), and logs its errors.
+
+    It runs while the context is entered.
+    """
 
     def __init__(self, name: str, pause: float) -> None:
         self._pause = pause

@@ -94,7 +94,10 @@ class _Ensure:
     """One run of `ensure`; the caller holds the attr tree's lock."""
 
     def __init__(self, tree: AttrTree, building: Building) -> None:
-        """Read the newest commit; `AttrTreeError` without one."""
+        """Read the newest commit.
+
+        Raises `AttrTreeError` without a commit, or if the module's kind has no attr tree.
+        """
         self._tree = tree
         self._fallback = tree.fallback
         self._building = building

@@ -54,7 +54,7 @@ def forgotten(root: Path, config: ServerConfig, names: Collection[str]) -> Itera
 
 
 def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
-    """Delete this root's attr trees that no module lists from any more; yield the deleted names.
+    """Delete this root's attr trees that no module lists from any more; yield each deleted name.
 
     An attr tree that a client reads, or another run has locked, is left for the next call.
     """

@@ -20,7 +20,7 @@ _Attributes: TypeAlias = tuple[int, int, tuple[int, int] | None]
 
 
 class Maker:
-    """A maker of entries below one directory, until it is closed."""
+    """A context manager that makes entries below one directory; each method raises `OSError`."""
 
     def __init__(self, root: Path, owners: OwnerIds | None, building: Path | None = None) -> None:
         """Create entries below `root`: in the folder `building`, then renamed, or else in place.
