@@ -73,7 +73,7 @@ def parent(path: bytes) -> RelPath:
 
 
 def basename(path: bytes) -> bytes:
-    """Return the last component."""
+    """Return the last component of a path; empty for `ROOT`."""
     return path.rpartition(b"/")[2]
 
 

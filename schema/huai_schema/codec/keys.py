@@ -124,7 +124,10 @@ def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
-    """Return the keys of a commit's git tree, None without any; `FormatError` if not valid."""
+    """Return the keys in a commit's git tree (the id `root`), None without any.
+
+    Raises `FormatError` if they are malformed, or a signature is wrong or missing.
+    """
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")

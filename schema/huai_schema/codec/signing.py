@@ -44,6 +44,7 @@ class SignedCommit(NamedTuple):
     payload: bytes
     """The signed bytes: all but the signature."""
     signature: bytes
+    """Armored, as ssh-keygen writes it."""
 
 
 def split_commit(data: bytes) -> SignedCommit | None:
@@ -98,7 +99,7 @@ def _armored(text: bytes) -> bytes:
 
 
 def join_commit(payload: bytes, signature: bytes) -> bytes:
-    """Return the signed commit; undoes `split_commit`."""
+    """Return the signed commit; undoes `split_commit`.  `signature` is armored."""
     head, _, message = payload.partition(b"\n\n")
     lines = signature.rstrip(b"\n").replace(b"\n", b"\n ")
     return b"%s\ngpgsig %s\n\n%s" % (head, lines, message)

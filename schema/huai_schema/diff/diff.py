@@ -20,7 +20,11 @@ Difference: TypeAlias = Change | Moved
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences that lead from `old` to `new`."""
+    """Yield the differences that lead from `old` to `new`; `FormatError` for damaged metadata.
+
+    A moved directory comes before the changes inside it; otherwise the order is undefined.  A path
+    that became or was a directory is yielded twice, as removed and as new (`changes.joined`).
+    """
     comparison = _native.Comparison(old.arguments, new.arguments)
     while batch := comparison.batch(BATCH):
         before = None

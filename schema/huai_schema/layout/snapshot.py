@@ -29,7 +29,10 @@ class OwnDirectory(NamedTuple):
 
 
 class Snapshot:
-    """The metadata of a module at one commit."""
+    """The metadata of a module at one commit.
+
+    Each method raises `FormatError` when it meets damaged metadata.
+    """
 
     def __init__(self, reader: ObjectReader, tree: bytes, limit: int = TOTAL_ENTRIES) -> None:
         """Read lazily from `tree`, the id of the root directory's own tree.
