@@ -32,7 +32,7 @@ def run_and_notify(
     """Call `run` and return its exit code; count failures, and send a notification if it is due.
 
     `reason` returns the reason of a code other than 0.  Damage is reported at once, other failures
-    after as many in a row as are configured.
+    after as many in a row as are configured.  An error of `run` is counted too, and raised.
     """
     config = load(root)
     if config.notify is None:

@@ -54,6 +54,7 @@ def each_module(
 ) -> Callable[[Command], Command]:
     """Add the options of `console_options`; the function is called for each module as `name`.
 
+    It returns an exit code; errors are handled as by `run_all`.  `relayed` is as for `chosen`.
     `modules_options` must be before this.
     """
 
@@ -102,7 +103,7 @@ def read_limits_options(function: Command) -> Command:
 def chosen(
     config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
 ) -> tuple[str, ...]:
-    """Return the modules of the arguments `names`, or with --all (`every`) all of server.toml.
+    """Return the modules of the arguments `names`, each once, or with --all (`every`) all by name.
 
     With `relayed`, --all means only modules that are relayed, or only those that are not.  Raises
     `UnknownModuleError`, and `UsageError` without names and --all, or with both.

@@ -102,7 +102,7 @@ def difference_line(difference: "Difference") -> str:
 
 
 def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str, object]:
-    """Return the result of a commit, for JSON."""
+    """Return the result of a commit that took so many `seconds`, for JSON."""
     head = result.head
     return {
         "module": name,
@@ -136,7 +136,7 @@ def failure_text(done: "Committed[CommitResult]") -> str:
 
 
 def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
-    """Return the result of a commit, as a line."""
+    """Return the result of a commit that took so many `seconds`, as a line."""
     info = result.head.info
     entries = counted(info.totals.entries, "entry", "entries")
     if not result.changed:

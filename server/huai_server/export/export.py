@@ -29,6 +29,7 @@ class Place:
     inside: RelPath | None
     """The folder relative to the tree's root; None if it is outside the tree."""
     outside: bytes = b""
+    """The path of a folder outside the tree; empty for one inside."""
 
 
 class ExportPlan(NamedTuple):
@@ -88,8 +89,8 @@ def export(
 ) -> tuple[Head, ExportResult]:
     """Write the requested files; `exported` are those that any export of the module writes.
 
-    Returns the described commit and the result.  Raises `NoCommitError`, `ExportError` if a file
-    cannot be written, and `FolderError`.
+    The caller holds the module's lock.  Returns the described commit and the result.  Raises
+    `NoCommitError`, `ExportError` if a file cannot be written, and `FolderError`.
     """
     head = _find_described(repository, exported)
     if head is None:
@@ -102,9 +103,10 @@ def export(
 def export_scanned(
     repository: Repository, module: str, place: Place, request: ExportRequest, tree: UncommittedTree
 ) -> tuple[Head | None, ExportResult]:
-    """Write the files for a tree that is about to be committed.
+    """Write the files for a tree that is about to be committed, if it has a change but an export's.
 
-    Returns the described commit, None if it is the one to be made, and the result.
+    Otherwise writes those of the last commit with such a change.  Returns the described commit, or
+    None if it is the one to be made, and the result.  Raises `ExportError` and `FolderError`.
     """
     newest = repository.head()
     if newest and _is_same(repository.snapshot(newest)[1], tree.snapshot, tree.exported):
@@ -114,7 +116,10 @@ def export_scanned(
 
 
 def make_directories(place: Place, request: ExportRequest) -> None:
-    """Create the directories that an export needs in the tree, so that a commit lists them."""
+    """Create the directories that an export needs in the tree, so that a commit lists them.
+
+    Those that get a `B3SUMS` are not created.  Raises `FolderError` for one behind a symlink.
+    """
     if place.inside is None:
         return
     with closing(ExportFolder(place.tree)) as folder:

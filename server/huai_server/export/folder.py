@@ -41,7 +41,7 @@ class FolderError(HuaiError):
 
 
 class ExportFolder:
-    """An open directory, below which files are written."""
+    """An open directory, below which files are written; the owner must `close` it."""
 
     def __init__(self, path: bytes) -> None:
         """Open the directory `path`, also through symlinks; raises `FolderError` if that fails."""
@@ -58,12 +58,12 @@ class ExportFolder:
         os.close(self._handle)
 
     def make(self, directory: RelPath) -> None:
-        """Make a directory and its missing parents."""
+        """Make a directory and its missing parents; raises `FolderError` for one that is not."""
         with self._enter(directory, make=True):
             pass
 
     def existing(self, paths: Exported) -> Iterator[Existing]:
-        """Yield the exported files that exist as regular files."""
+        """Yield the exported files that exist as regular files, sorted by path."""
         for path in sorted(paths.files):
             with suppress(OSError, FolderError), self._enter(parent(path)) as directory:
                 status = os.stat(basename(path), dir_fd=directory, follow_symlinks=False)
@@ -84,7 +84,8 @@ class ExportFolder:
     def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
         """Replace a file, unless it has this content; return its size, and True if it was replaced.
 
-        Raises `ExportError` if it cannot be written.
+        `parts` are its content in consecutive pieces, read only as far as needed.  Raises
+        `ExportError` if it cannot be written, `FolderError` for a path through a symlink.
         """
         try:
             with self._enter(parent(path), make=True) as directory:

@@ -33,7 +33,7 @@ class Applied(NamedTuple):
 
 
 class Downstream(NamedTuple):
-    """A module of huai-client."""
+    """A module of huai-client, by the state root of huai-client and its name there."""
 
     root: Path
     name: str

@@ -144,7 +144,10 @@ def new_token(
     seconds: int | None = None,
     comment: str = "",
 ) -> tuple[Token, str]:
-    """Store a new token that expires after `seconds`, or never; return it and its secret text."""
+    """Store a new token that expires after `seconds`, or never; return it and its secret text.
+
+    Raises `ConfigError` without a state root, or if the file of tokens is malformed.
+    """
     name = secrets.token_hex(_ID_BYTES)
     secret = base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=")
     text, now = f"huai_{name}_{secret}", int(time.time())
@@ -163,7 +166,10 @@ def new_token(
 
 
 def revoke_token(root: Path, token_id: str) -> Token:
-    """Delete the token with the id `token_id`, and return it; raises `UnknownTokenError`."""
+    """Delete the token with the id `token_id`, and return it.
+
+    Raises `UnknownTokenError`, and `ConfigError` if the file of tokens is malformed.
+    """
     revoked: list[Token] = []
 
     def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -191,7 +197,10 @@ def forget_module(root: Path, name: str) -> None:
 
 
 def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
-    """Replace the stored tokens by the result of `change`; `ConfigError` without a state root."""
+    """Replace the stored tokens by the result of `change`.
+
+    Raises `ConfigError` without a state root, or if the file is malformed or cannot be written.
+    """
     path = tokens_path(root)
 
     def edit(old: str) -> str:

@@ -126,7 +126,10 @@ def command(
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
-    """Commit one module, print the result, and send a notification of failures if it is due."""
+    """Commit one module, print the result, and send a notification of failures if it is due.
+
+    An error of the commit is raised.
+    """
     results: list[_Done] = []
 
     def run() -> int:
