@@ -181,6 +181,7 @@ class Access:
 
 
 def _unauthorized(challenge: Mapping[str, str]) -> HttpError:
+    """Return status 401 with the header `challenge`, for a module missing, hidden or private."""
     return HttpError(
         401,
         "the module does not exist, or it needs a token",

@@ -154,7 +154,7 @@ def router(heads: Heads, access: Access) -> APIRouter:
 
 
 def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
-    """Return a module with its newest commit and the age of that commit."""
+    """Return a module with its newest commit, its age, and the number of `damaged` files."""
     git = f"/git/{name}.git"
     if head is None:
         return ModuleModel(name=name, git=git, damaged=damaged)

@@ -49,7 +49,7 @@ def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
 
 
 def for_libcurl(url: str, *, internal: bool) -> list[str]:
-    """Return the addresses of `resolve`, which may raise, as a list for CURLOPT_RESOLVE."""
+    """Return the addresses of `resolve`, with its errors, as a list for CURLOPT_RESOLVE."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     listed = map(in_url, resolve(url, internal=internal))

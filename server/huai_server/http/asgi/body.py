@@ -99,7 +99,10 @@ class Body:
         raise ClientGoneError("the client closed the connection")
 
     async def _read(self) -> AsyncIterator[bytes]:
-        """Yield the inflated parts; raise `HttpError` above a limit of bytes or time."""
+        """Yield the inflated parts; raise `HttpError` above a limit of bytes or time.
+
+        Raises `ClientGoneError` if the client closes the connection before the end.
+        """
         began, received = asyncio.get_running_loop().time(), 0
         try:
             more = True

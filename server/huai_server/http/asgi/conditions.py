@@ -55,7 +55,10 @@ def respond(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Return a response with an ETag of `text`, or with status 304 if the request names that."""
+    """Return a response with an ETag of `text`, or with status 304 if the request names that.
+
+    Its Cache-Control is no-cache, unless `headers` have another.
+    """
     body = text.encode()
     etag = f'W/"{sha256(body).hexdigest()[:32]}"'
     all_headers = {"ETag": etag, "Cache-Control": "no-cache", **(headers or {})}

@@ -175,7 +175,10 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 def connection_class(
     connection_limit: ConnectionLimit, *, head_seconds: float, pause_seconds: float
 ) -> type[Connection]:
-    """Return a subclass of `Connection` with these limits; uvicorn makes one for each client."""
+    """Return a subclass of `Connection` with these limits; uvicorn makes a value for each client.
+
+    `head_seconds` and `pause_seconds` are as `Connection` describes them.
+    """
     bounds = {
         "connection_limit": connection_limit,
         "head_seconds": head_seconds,

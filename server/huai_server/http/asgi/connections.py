@@ -70,7 +70,7 @@ class Member(Protocol):
 
 
 class ConnectionLimit:
-    """A limit for connections, in all and for each address."""
+    """A limit for connections: `limit` in all, and `per_address` for each address."""
 
     def __init__(self, limit: int, per_address: int, address_of: AddressOf) -> None:
         self._limit = limit

@@ -58,6 +58,8 @@ class _FileAnswer(FileResponse):
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response; raises status 416, and `FileChangedError` for a changed file."""
+
         async def sending(message: Message) -> None:
             """Send a message; raise status 416, and `FileChangedError` for a changed file."""
             if message.get("status", 200) >= 400:

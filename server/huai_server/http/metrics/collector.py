@@ -163,7 +163,7 @@ class ServerCollector(Collector):
 
 
 def _gauge(name: str, meaning: str, label: str, values: Mapping[str, int | None]) -> Metric:
-    """Return a gauge with a value for each label but those without one."""
+    """Return a gauge with the `values` by the value of `label`; None is left out."""
     family = GaugeMetricFamily(name, meaning, labels=[label])
     for key, number in sorted(values.items()):
         if number is not None:
@@ -172,7 +172,7 @@ def _gauge(name: str, meaning: str, label: str, values: Mapping[str, int | None]
 
 
 def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> Metric:
-    """Return a counter with a sample for each key."""
+    """Return a counter with the `values` by the value of `label`."""
     family = CounterMetricFamily(name, meaning, labels=[label])
     for key, number in sorted(values.items()):
         family.add_metric([key], number)

@@ -200,7 +200,10 @@ class Calendar(NamedTuple):
 
 
 def calendar(tallies: Mapping[int, Tally], now: int) -> Calendar:
-    """Return the calendar of the year that ends at `now`; `tallies` are by day since the epoch."""
+    """Return the calendar of the year that ends at `now` (seconds since the epoch).
+
+    `tallies` are by day since the epoch.
+    """
     today = now // DAY_SECONDS
     # The epoch was a Thursday.
     first = today - (today + 3) % 7 - 7 * (CALENDAR_WEEKS - 1)
@@ -241,7 +244,10 @@ class LagStrokes(NamedTuple):
 
 
 def lag_strokes(lags: Sequence[int | None], max_lag: int, now: int) -> LagStrokes:
-    """Return the strip of the days of `MirrorState.days`, in few bytes: a page has many."""
+    """Return the strip of the days of `MirrorState.days`, in few bytes: a page has many.
+
+    `max_lag` is in seconds; `now`, on the last day, in seconds since the epoch.
+    """
     paths: dict[int, str] = {}
     days = []
     for place, lag in enumerate(lags):

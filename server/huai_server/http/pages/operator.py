@@ -77,6 +77,7 @@ async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Re
 
 
 def _read_upkeep(places: ModulePlaces) -> Upkeep | None:
+    """Return disk use and failures of a module; None if the folder cannot be read."""
     try:
         streaks = {work: load(places.notified(work)) for work in _WORKS}
         # A run that is not over counts as failed.

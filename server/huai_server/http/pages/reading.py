@@ -175,6 +175,7 @@ def search(
 
     With `*` or `?`, the whole name has to match, or the end of the path.  ASCII letters are
     compared without case.  `end`: the monotonic time of the limit, by default in `SEARCH_SECONDS`.
+    `most`: the limit of hits.
     """
     matches, literal = _matcher(text.lower())
     end = time.monotonic() + SEARCH_SECONDS if end is None else end

@@ -68,6 +68,7 @@ ASSETS = {name: _asset(name, media_type) for name, media_type in _MEDIA_TYPES.it
 
 @cache
 def _environment() -> Environment:
+    """Return the templates' environment, with the filters, tests and globals that they use."""
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,

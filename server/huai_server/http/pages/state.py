@@ -59,7 +59,10 @@ def next_due(times: Sequence[int]) -> Due | None:
 
 
 def state_of(newest: Head | None, due: Due | None, damaged: int, now: int) -> State:
-    """Return the worst state that applies to a module whose metadata can be read."""
+    """Return the worst state that applies to a module whose metadata can be read.
+
+    `damaged` is a number of files; `now` is in seconds since the epoch.
+    """
     if newest is None:
         return State.EMPTY
     if damaged:

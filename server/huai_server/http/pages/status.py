@@ -172,7 +172,7 @@ def _content_urls(repository: Path, head: Head) -> tuple[str, ...]:
 async def _charts(
     page: Page, repository: Path, commits: Sequence[Head], name: str, now: Now
 ) -> dict[str, object]:
-    """Return the charts of a period as the template needs them."""
+    """Return the charts of a period, a key of `charts.PERIODS`, as the template needs them."""
     period = charts.PERIODS[name]
     if period.seconds < DAY_SECONDS:
         tallies: Mapping[int, Tally] = tally_periods(commits, period.seconds)
