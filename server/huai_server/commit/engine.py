@@ -142,7 +142,7 @@ class _Run:
         self._engine.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, path: bytes) -> None:
-        """Start the scan of a shard, on another engine if the present one is broken.
+        """Start the scan of the shard at `path`, on another engine if the present one is broken.
 
         Raises `EngineError` if engines break again and again.
         """
@@ -228,7 +228,10 @@ class _Run:
 
 
 def run_task(text: str) -> str:
-    """Scan the shard of an encoded task; return the encoded `_Failure`."""
+    """Scan the shard of a `Task` in JSON; return the `_Failure` in JSON, empty without an error.
+
+    Runs in a process of the engine.
+    """
     task, failure = msgspec.json.decode(text, type=Task), _Failure()
     try:
         check_version(task.version)

@@ -29,7 +29,10 @@ def commit_lists(
     options: CommitOptions,
     export: "ExportOfTree | None" = None,
 ) -> CommitResult:
-    """Commit the listed paths, or the whole tree if they are not enough; the result says why."""
+    """Commit the listed paths, or the whole tree if they are not enough; the result says why.
+
+    `root` is the tree, or a snapshot of it.  Raises as `commit_whole` does.
+    """
     newest = making.head.commit if making.head else None
     scan_cause = scan_reason(making.record, newest, making.module, time.time())
     if export and not scan_cause:

@@ -38,7 +38,10 @@ def settings_of(module: Module) -> str:
 
 
 def scan_reason(record: ListRecord | None, newest: str | None, module: Module, now: float) -> str:
-    """Return why lists are not enough for the commit after `newest`; empty if they are."""
+    """Return why lists are not enough for the commit after `newest` (hex id); empty if they are.
+
+    `now` is in seconds since the epoch.
+    """
     if newest is None:
         return "this is the first commit"
     if record is None or record.commit != newest:

@@ -129,7 +129,10 @@ class NextCommit:
         return head.valid_until < now + keys.validity / 2 or head.time > now + CLOCK_SKEW
 
     def _seal(self, top: bytes) -> Seal | None:
-        """Return the parts of the signature, or None without keys; listing hashes are cached."""
+        """Return the parts of the signature, or None without keys; listing hashes are cached.
+
+        `top` is the id of the commit's git tree.
+        """
         keys = self._keys
         if keys is None:
             return None

@@ -69,7 +69,7 @@ class ShardVersionError(HuaiError):
 
 
 def check_version(version: str, where: str = "the task") -> None:
-    """Raise `ShardVersionError` for another version than this one."""
+    """Raise `ShardVersionError` for another version than this one; `where` begins the message."""
     if version != __version__:
         raise ShardVersionError(
             f"{where} was made by huai {version}, and this is {__version__}",

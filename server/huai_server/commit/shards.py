@@ -145,7 +145,11 @@ class Shards:
                 shutil.rmtree(table, ignore_errors=True)
 
     def _load_all(self) -> None:
-        """Load the records that commands left; raises an error if one does not fit the commit."""
+        """Load the records that commands left; planned shards without one count as failed.
+
+        Raises `ShardMismatchError` for a malformed record, or with `ShardVersionError` for one that
+        does not fit the commit.
+        """
         for path in sorted(self._results.glob(f"*{RECORD}")):
             record = SHARD_RECORD.load(path)
             if record is None:
@@ -233,7 +237,7 @@ def parted_groups(
 
 
 def _copy(source: Path, to: Path) -> None:
-    """Copy a pack or its index, durably, unless it exists.
+    """Copy a pack or its index to the path `to`, durably, unless it exists.
 
     Raises `ShardMismatchError` if the SHA-1 at its end is wrong.
     """

@@ -33,8 +33,8 @@ def commit_whole(
 ) -> CommitResult:
     """Scan and commit the whole tree, and the files of `export`, which are written into it.
 
-    Deletes outdated block indices, once a day.  Raises `EmptyRootError` unless `allow_empty`, and
-    `PendingCommitError` if cosignatures are missing.
+    `root` is the tree, or a snapshot of it.  Deletes outdated block indices, once a day.  Raises
+    `EmptyRootError` unless `allow_empty`, and `PendingCommitError` if cosignatures are missing.
     """
     if export:
         prepare(root, options, export)
@@ -71,9 +71,9 @@ def commit_whole(
 
 
 def audit(making: NextCommit, root: Path) -> AuditResult:
-    """Compare the whole tree with the last commit; deletes the objects written for that.
+    """Compare the whole tree at `root` with the last commit; deletes the objects written for that.
 
-    Raises `NoCommitError` without a commit.
+    Raises `NoCommitError` without a commit, `EmptyRootError` if nothing can be read.
     """
     if making.head is None or making.past is None:
         raise NoCommitError(making.name)
