@@ -19,7 +19,7 @@ _HEADER_BYTES = 32
 
 
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
-    """Return kind and content of a loose object, or None if it is missing.
+    """Return kind and content of a loose object of the repository, or None if it is missing.
 
     Raises `FormatError` if it is damaged or too large.  The content is not compared with the id.
     """

@@ -183,7 +183,8 @@ def _outdated(
 ) -> _Outdated:
     """Return the histories that `retention` drops.
 
-    Returns none if they have too few commits to pack all objects again, unless `at_once`.
+    Returns none if they have too few commits to pack all objects again, unless `at_once`.  `now`
+    is in seconds since the epoch.
     """
     head = repository.head()
     newest = head.info.serial if head else 0

@@ -22,7 +22,7 @@ _MULTI_PACK_INDEX = "multi-pack-index"
 
 
 def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
-    """Rename the indices of `packs`, so that only running readers use the packs.
+    """Rename the indices of `packs` in `folder`, so that only running readers use the packs.
 
     Deletes an administrator's multi-pack-index, unless `packs` is empty.  The caller holds the
     module's lock.  `now` is in seconds since the epoch.
@@ -38,7 +38,7 @@ def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
 
 
 def remove_replaced(folder: Path, now: float) -> None:
-    """Delete packs replaced at least `KEPT` seconds ago, except those that were made again since.
+    """Delete packs in `folder` replaced at least `KEPT` seconds ago; keep those made again since.
 
     The caller holds the module's lock.  `now` is in seconds since the epoch.
     """
