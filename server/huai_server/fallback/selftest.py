@@ -43,6 +43,8 @@ def self_test(settings: Fallback, program: Path, library: Path) -> None:
 
 
 class _SelfTest:
+    """One self-test in the folder `place`, which its caller deletes."""
+
     def __init__(self, settings: Fallback, program: Path, place: Path) -> None:
         self._program = program
         self._place = place

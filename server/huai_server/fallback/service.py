@@ -144,6 +144,8 @@ def _render_text(trees: Trees, settings: Fallback) -> str:
 
 
 class _Service:
+    """The running fallback of one state root; the caller holds the lock of its folder."""
+
     def __init__(self, root: Path, config: ServerConfig, callbacks: Callbacks) -> None:
         self._root = root
         self._callbacks = callbacks

@@ -200,7 +200,10 @@ def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
 
 
 def _open(root: Path, signing: Signing) -> ServerKeys:
-    """Return the keys as `open_keys` does, whatever cosigners and threshold server.toml has."""
+    """Return the keys as `open_keys` does, whatever cosigners and threshold server.toml has.
+
+    Raises `SigningError` if a key cannot be used, or the first one is not trusted.
+    """
     chain = _read_chain(root)
     if chain is not None:
         _finish_rotation(Path(signing.key), chain)

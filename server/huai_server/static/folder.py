@@ -107,6 +107,7 @@ class StaticFolder:
     def _reject_foreign(self, folder: Path) -> None:
         """Raise an error if another user's symlink at `folder` could lead root's files elsewhere.
 
+        That is `ConfigError` for a copy, and `NoFolderError` for a symlink in the repository.
         A repository may belong to another user, for whom root commits: only `folder` is checked.
         """
         if self._folder != self._root:

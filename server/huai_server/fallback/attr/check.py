@@ -64,6 +64,8 @@ def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:
 
 
 class _Check:
+    """One comparison; the caller holds the attr tree's lock."""
+
     def __init__(self, tree: AttrTree, state: AttrState, snapshot: Snapshot) -> None:
         self._module = tree.module
         self._fallback = tree.fallback
