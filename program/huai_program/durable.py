@@ -33,7 +33,10 @@ def replace_file(
 def replacing(
     path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
-    """Yield a new file that replaces `path` after the block; if the block fails, the old stays."""
+    """Yield a new file that replaces `path` after the block; if the block fails, the old stays.
+
+    The parameters are as for `replace_file`.
+    """
     try:
         with open_new(temporary, 0o666 if permissions is None else 0o600) as file:
             if permissions is not None:

@@ -34,9 +34,10 @@ def conclude(
 ) -> int:
     """Call `run`, print its error if it fails, and return the exit code.
 
-    `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
-    `about` are values for a JSON error, such as the module.  An unexpected exception is raised.
-    After the return, a signal ends the process at once: nothing would catch its exception.
+    `program` is its name in messages.  `usage_error` is the library's exception for wrong
+    arguments, `abort` the one for Ctrl-C.  `about` are values for a JSON error, such as the module.
+    An unexpected exception is raised.  After the return, a signal ends the process at once: nothing
+    would catch its exception.
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:

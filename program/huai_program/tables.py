@@ -60,7 +60,7 @@ def convert(place: str, table: object, kind: type[T], *, see: str = "look at thi
 
 
 def check_keys(place: str, table: object, allowed: Collection[str]) -> None:
-    """Raise `ConfigError` if `table` is not a table, or has a key that is not `allowed`."""
+    """Raise `ConfigError`, which names `place`, unless `table` is a table of `allowed` keys."""
     if not isinstance(table, dict):
         raise ConfigError(
             f"{place}: must be a table", hint="begin it with its name in brackets: [table]"

@@ -64,7 +64,7 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_notify(place: str, table: object) -> Notify:
-    """Convert the table `[notify]`; raises `ConfigError`, which names the key that is wrong."""
+    """Convert the table `[notify]`; raises `ConfigError`, which names `place` and the wrong key."""
     check_keys(place, table, Notify.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
     below = dict(table)
