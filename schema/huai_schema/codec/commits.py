@@ -154,7 +154,11 @@ class CommitObject(NamedTuple):
 
 
 def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> bytes:
-    """Return a commit object by huai; `parent` is a hex id, `time` seconds since the epoch."""
+    """Return a commit object by huai, of the git tree with the id `tree`.
+
+    `parent` is a hex id, None for the first commit of a history; `time` is in seconds since the
+    epoch.
+    """
     lines = [f"tree {tree.hex()}"]
     if parent is not None:
         lines.append(f"parent {parent}")
