@@ -136,9 +136,10 @@ def commit(
 ) -> Committed[CommitResult]:
     """Commit a module's tree with its export, then update all that depends on the commit.
 
-    `on_commit` is called between the two.  Static files are written first, because downstreams wait
-    for them, then the attr tree, then an export to a folder outside of the tree; their errors are
-    in the result.  An error of the commit is raised, as by `commit_tree`.
+    `root` is the state root.  `on_commit` is called between the two.  Static files are written
+    first, because downstreams wait for them, then the attr tree, then an export to a folder outside
+    of the tree; their errors are in the result.  An error of the commit is raised, as by
+    `commit_tree`.
     """
     config = load(root)
     module, places = config.committed_module(name), module_places(root, name)
@@ -240,7 +241,8 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
     """Copy the commit that huai-client applied, then update all that depends on it.
 
-    Raises what `hand_over` does, and `RelayedError` for a module that is committed here.
+    `accept_rollback` allows an older commit, or one of another module.  Raises what `hand_over`
+    does, and `RelayedError` for a module that is committed here.
     """
     from huai_server.relay.hand_over import hand_over
 

@@ -14,7 +14,7 @@ _PROGRAM = "huai-server"
 
 
 class Console(NamedTuple):
-    """A printer of text, of JSON, or of errors only."""
+    """A printer of text or of JSON; with `quiet` of JSON and errors only."""
 
     as_json: bool
     quiet: bool = False

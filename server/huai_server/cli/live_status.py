@@ -33,7 +33,7 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 
 
 def status_row(name: str, state: ModuleState, watched: Watched | None, damaged: int) -> Row:
-    """Return the row of a module; marked if it needs attention."""
+    """Return the row of a module with `damaged` files; marked if it needs attention."""
     words = _words(state, watched, damaged)
     attention = bool(state.problem or damaged or state.pending)
     if state.head is None:

@@ -53,7 +53,8 @@ def notify_of_signature(
 ) -> bool:
     """Send a notification that a signature expires, or, with an empty `reason`, was renewed.
 
-    Returns True if it was delivered; failures to do so are printed.
+    `since` is the time of detection, in seconds since the epoch.  Returns True if it was delivered;
+    failures to do so are printed.
     """
     if config.notify is None:
         return False

@@ -46,7 +46,8 @@ class ExportOfTree:
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
         """Write the files, unless `prepare` failed; an error goes into `update`.
 
-        Returns True if the tree may have changed.  `time` is in seconds since the epoch.
+        Returns True if the tree may have changed.  `size` is the bytes of all `scanned` files;
+        `time`, that of the commit, is in seconds since the epoch.
         """
         if self.update.failure:
             return False

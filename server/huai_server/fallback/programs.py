@@ -73,6 +73,7 @@ class Daemon:
     ) -> None:
         """Start the daemon, with `library` as the preload library; does not wait until it listens.
 
+        `config` is the path of rsyncd.conf, `address` a host, empty for all addresses, and a port.
         This process becomes the parent of its connections when the listener ends.  Raises
         `DaemonListenError` if another program listens there: rsync would exit, or serve only the
         free addresses while the other program answers clients.

@@ -59,8 +59,8 @@ def hand_over(
 ) -> HandedOver:
     """Copy the applied commit, and move the branch to it, unless it is the newest one already.
 
-    Raises `WentBackError`, `OtherNameError`, the errors of `Downstream.read`, and `LockedError`
-    after `wait` seconds.
+    Raises `WentBackError` for an older commit or one of another module, unless `accept_rollback`;
+    `OtherNameError`, the errors of `Downstream.read`, and `LockedError` after `wait` seconds.
     """
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ class ServerKeys(NamedTuple):
         return self.chain.newest.threshold - 1
 
     def cosign(self, payload: bytes) -> list[bytes]:
-        """Return as many co-signatures as the threshold needs, in the order of the cosigners.
+        """Return as many co-signatures of `payload` as are needed, in the order of the cosigners.
 
         Skips cosigners that fail.  Raises `SigningError` if too few are left, unless `pending` is
         true.
@@ -104,7 +104,7 @@ def configure(root: Path, signing: Signing) -> ServerKeys:
 
 
 def make_key(path: Path, comment: str) -> str:
-    """Write a new private key to `path`, durably, and return its public key.
+    """Write a new private key with `comment` to `path`, durably, and return its public key.
 
     Raises `SigningError` if the file exists.
     """
@@ -131,7 +131,8 @@ def rotate(
     """Replace the key in the file of `[signing]`; with `keep` the old one remains trusted.
 
     Replaces a private key by a new one, and a public key by that in the file `to`, with which the
-    agent or the command must be able to sign.  Raises `SigningError` before anything is written.
+    agent or the command must be able to sign.  `comment` is for a new private key.  Raises
+    `SigningError` before anything is written.
     """
     path = Path(signing.key)
     with _lock_keys(root):

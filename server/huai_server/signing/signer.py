@@ -40,7 +40,7 @@ class Signer(NamedTuple):
     """Signs bytes in a namespace; the caller must verify the signature."""
 
     def sign(self, namespace: str, message: bytes) -> bytes:
-        """Return the signature of `message`, after its verification.
+        """Return the armored signature of `message` in `namespace`, after its verification.
 
         Raises `SigningError` if it cannot be made, is not valid, or is of another key.
         """

@@ -127,7 +127,10 @@ class Bucket:
             self._run(lambda: obstore.delete(self._store, name))
 
     def _write(self, name: str, content: Path | bytes, caching: str) -> None:
-        """Store an object; raises `NoBucketError`, `BucketRefusedError` or `BucketDownError`."""
+        """Store an object; `caching` is its Cache-Control.
+
+        Raises `NoBucketError`, `BucketRefusedError` or `BucketDownError`.
+        """
         attributes = {"Content-Type": _TYPE, "Cache-Control": caching}
         with self._requiring_bucket():
             self._run(

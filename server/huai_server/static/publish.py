@@ -101,8 +101,9 @@ class _Publication:
     def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
         """Write the files for `newest`, with steps from the serial `floor` on; then the head.
 
-        Deletes files that have been unused for `GRACE` seconds.  Raises `StoreError` if the history
-        has no commit from `floor` on.
+        With `blocks`, writes block indices too.  `now` is in seconds since the epoch.  Deletes
+        files that have been unused for `GRACE` seconds.  Raises `StoreError` if the history has no
+        commit from `floor` on.
         """
         text = self._target.read(_NAME, STATIC_BYTES + 1)
         head = self._read_published(text)
