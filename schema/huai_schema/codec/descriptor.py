@@ -128,7 +128,7 @@ def write_root(
 
 
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
-    """Read a commit's git tree (the id `root`); return the descriptor, and the id of `tree` in it.
+    """Return the descriptor in a commit's git tree (`root`), and the id of the module's own tree.
 
     Raises `FormatError` if it is malformed; for the descriptor before anything else.
     """
