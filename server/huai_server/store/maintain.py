@@ -88,8 +88,8 @@ def maintain(
     """Pack loose objects, merge small packs, and drop old commits and unneeded files.
 
     Deletes remains of killed runs too.  Raises `LockedError` if another maintenance, or a commit,
-    lasts longer than `wait` seconds; `StoreError` or `GitFailedError` for a damaged repository.
-    `now` is in seconds since the epoch.
+    lasts longer than `wait` seconds; `StoreError`, `PackIndexError` or `GitFailedError` for a
+    damaged repository.  `now` is in seconds since the epoch.
     """
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)

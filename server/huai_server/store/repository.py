@@ -119,7 +119,7 @@ class Repository:
     def __init__(self, path: Path) -> None:
         """Open an existing repository; raises `StoreError` if it is missing or malformed.
 
-        Raises `StorageError` if the system refuses to read it, as do all other methods.
+        Raises `StorageError` if the system refuses to read it.
         """
         self.path = path
         with _reading(f"{path}: cannot open the metadata repository"):
