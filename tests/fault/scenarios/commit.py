@@ -75,9 +75,9 @@ def run(scene: Committing) -> str:
     return "changed" if result.changed else "unchanged"
 
 
-def is_old_or_new(scene: Committing, hit: Hit) -> str:
+def is_old_or_new(scene: Committing, hit: Hit, *further_codes: str) -> str:
     """The branch names a sound commit, and moves near the end; an error is a clear one."""
-    assert hit.killed or hit.word in ("changed", "11", "41", "50")
+    assert hit.killed or hit.word in ("changed", "11", "41", "50", *further_codes)
     upstream, head = scene.upstream, scene.head
     if head is None:
         return "old"
