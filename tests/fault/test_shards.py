@@ -104,6 +104,12 @@ def is_missing(place: Place) -> None:
     assert b"it vanished" in failed.value.stderr
 
 
+def lose_packs(place: Place) -> None:
+    place.scan_all()
+    for pack in place.jobs.glob("*.pack"):
+        pack.unlink()
+
+
 class Failure(NamedTuple):
     """Something wrong, the exit code, and what is done until the next commit."""
 
@@ -124,6 +130,7 @@ FAILURES = {
     "a node without the mount": Failure(
         ("--from-shards", "jobs"), ExitCode.INCOMPLETE, unmounted_on_a_node
     ),
+    "packs are missing": Failure(("--from-shards", "jobs"), ExitCode.INCOMPLETE, lose_packs),
     "a node without the root": Failure(("--from-shards", "jobs"), ExitCode.INCOMPLETE, is_missing),
 }
 

@@ -210,12 +210,11 @@ class Shards:
             if record is None or record.pack is None:
                 continue
             for suffix in (PACK, INDEX):
-                name = f"{record.pack}{suffix}"
-                try:
-                    _copy(self._results / name, folder / name)
-                except FileNotFoundError:
+                source, to = (place / f"{record.pack}{suffix}" for place in (self._results, folder))
+                if not (source.exists() or to.exists()):
                     self._records[path] = None
                     break
+                _copy(source, to)
 
 
 def parted_groups(
