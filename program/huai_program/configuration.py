@@ -154,7 +154,10 @@ def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
 
 
 def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> None:
-    """Let `change` edit the table `modules` of a configuration file; written as by `rewrite`."""
+    """Let `change` edit the table `modules` of a configuration file, which keeps its comments.
+
+    The table is made if it is missing.  The file is written as by `rewrite`, with its errors.
+    """
     import tomlkit  # loads slowly, and few commands write configuration
 
     def edit(text: str) -> str:

@@ -31,7 +31,8 @@ class LockedError(HuaiError):
 def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
     """Hold the lock at `path`, with our process id in it; the file is made if missing, and stays.
 
-    Raises `LockedError` if it is not free within `wait` seconds.
+    Raises `LockedError` if it is not free within `wait` seconds, `OSError` if the file cannot be
+    opened or made.
     """
     handle = take_within(lambda: _acquire(path), wait)
     if handle is None:

@@ -31,7 +31,10 @@ class _Place(NamedTuple):
 
 
 def repetition(text: str, reason: str) -> str:
-    """Return a message about the repetition; empty if the parser's `reason` is another one."""
+    """Return a message about the repetition in the TOML `text`.
+
+    Empty if `reason`, the parser's message, is about something else.
+    """
     match = _REPEATED.search(reason)
     if not match:
         return ""
