@@ -238,7 +238,8 @@ def parted_groups(
 def _copy(source: Path, to: Path) -> None:
     """Copy a pack or its index to the path `to`, durably, unless it exists.
 
-    Raises `ShardMismatchError` if the SHA-1 at its end is wrong.
+    Raises `ShardMismatchError` if the SHA-1 at its end is wrong, `StorageError` if it cannot be
+    read or written.
     """
     from hashlib import sha1
 

@@ -198,7 +198,10 @@ class TreeReader:
         accept_mounts: bool,
         part: Part,
     ) -> ReadPart:
-        """Scan a part of the tree, and write its objects; return the values of the engine."""
+        """Scan a part of the tree, and write its objects; return the values of the engine.
+
+        The parameters are as for `read_whole`.
+        """
         before = read_mounts(self._places.mounts)
         return self._open_engine().read_whole(
             past.arguments if past else None,

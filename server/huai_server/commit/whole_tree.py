@@ -96,9 +96,10 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
 def _scan_and_write(
     making: NextCommit, root: Path, options: CommitOptions, shards: Shards
 ) -> tuple[ReadTree, bytes | None]:
-    """Scan; write new objects and mounts, delete the record for lists.
+    """Scan; write new objects and mounts, delete the record for lists, add to the record of links.
 
-    Also returns the id of the commit's git tree, or None if no commit is needed.
+    Also returns the id of the commit's git tree, or None if no commit is needed.  Raises
+    `EmptyRootError` unless `allow_empty`; after any error the record of links is as before.
     """
     try:
         with making.open_pack() as writer:

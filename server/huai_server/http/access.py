@@ -61,7 +61,7 @@ class Credentials:
         return grant is not None and scope in grant.scopes
 
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
-        """Return the private modules that these credentials open now for a scope."""
+        """Map each private module that these credentials open now for a scope to its repository."""
         grant, served = registry.grant(self._token) if self._token else None, registry.served()
         opened = set(grant.modules) if grant and scope in grant.scopes else set()
         if self._names:
@@ -165,7 +165,7 @@ class Access:
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
 
     def check_operator(self, scope: Mapping[str, Any]) -> None:
-        """Raise an `HttpError` that makes a browser ask, unless the token is an operator's."""
+        """Raise status 401, so that a browser asks for a token, unless one of an operator came."""
         if not credentials_of(scope).has(self._registry, "operator"):
             raise HttpError(
                 401,

@@ -120,6 +120,7 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
 def _document(newest: Newest, path: RelPath, places: tuple[tuple[str, ...], list[str]]) -> str:
     """Return the metalink of a file of the newest commit; raises 404 if that cannot be made.
 
+    Raises another `HuaiError` for damaged metadata.
     `places`: the URLs that replace those of the commit, and the URLs of mirrors.
     """
     urls, mirror_urls = places

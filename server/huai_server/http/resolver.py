@@ -29,7 +29,8 @@ class UnreachableError(HuaiError):
 def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
     """Look up the addresses of the host of `url`, at most 8.
 
-    Raises `UnreachableError` if it is unknown, or an address is internal, unless `internal`.
+    Raises `UnreachableError` if it cannot be looked up, or an address is internal unless `internal`
+    allows that.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]

@@ -177,7 +177,11 @@ def router(access: Access, browser: Browser) -> APIRouter:
 def _tree(
     repository: Path, commit: str, path: RelPath, start: int, needle: bytes
 ) -> dict[str, Any]:
-    """Return a directory, a leaf, or the entries below that match `needle`; or raise 404."""
+    """Return a directory from number `start` on, a leaf, or the entries below with `needle`.
+
+    They are values for JSON.  `commit` is as for `open_commit`.  Raises 404 if it or `path` is
+    missing.
+    """
     opened = open_commit(repository, commit)
     following, complete = None, True
     if needle:

@@ -45,7 +45,7 @@ class BlockIndices:
         self._folder = repository / _FOLDER
 
     def write(self, index: BlockIndex) -> None:
-        """Store the index of a file, durably, unless it is stored already."""
+        """Store the block index of a large file, durably, unless it is stored; raises `OSError`."""
         path = block_index_path(self._repository, index.digest())
         if path.exists():
             return
@@ -59,7 +59,7 @@ class BlockIndices:
         """Delete indices of files that were in no commit for 30 days; at most once a day.
 
         `snapshot` is the newest commit's.  The indices of its files get the time `now`, in seconds
-        since the epoch; one that has an older time was last in a commit then.
+        since the epoch, by which later calls know when a file was last in a commit.
         """
         looked = self._folder / _LOOKED
         with suppress(FileNotFoundError):

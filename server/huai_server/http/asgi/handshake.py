@@ -32,7 +32,7 @@ class _Handshake:
 
 
 class TlsListener:
-    """An acceptor of the clients of one listening socket."""
+    """An acceptor of the clients of one listening socket; `make` returns one's connection."""
 
     def __init__(
         self, tls: TlsContext, listener: socket.socket, make: Callable[[], Connection]

@@ -89,7 +89,10 @@ class CommittedFiles:
         return committed and committed.file
 
     def snapshot(self) -> Snapshot:
-        """Return the newest commit; raises 404 without one, or if only large files are served."""
+        """Return the snapshot of the newest commit.
+
+        Raises 404 without a commit, or if only large files are served; 500 for damaged metadata.
+        """
         if self._content.large_only:
             raise HttpError(404, "the module serves large files only")
         try:

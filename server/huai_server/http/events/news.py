@@ -185,7 +185,10 @@ class News:
 
 
 def _states(modules: "Mapping[str, Path]") -> dict[str, str | None]:
-    """Return the state of each branch; None while the static files lack the newest commit."""
+    """Return the commit (hex id) of each branch, by module.
+
+    None before the first one, and while the static files lack the newest commit.
+    """
     states = {name: read_branch(repository) for name, repository in modules.items()}
     for name, state in states.items():
         published = newest_published(modules[name])

@@ -125,7 +125,7 @@ class GitApp:
         await race(sending, body.wait_for_disconnect())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
-        """Serve a POST of refs or packs until the client goes; `HttpError` if malformed."""
+        """Serve a POST of refs or packs until the client goes; raises `HttpError` to refuse it."""
         check_method(scope["method"], "POST")
         headers = dict(scope["headers"])
         body = self._body(headers, inbox)

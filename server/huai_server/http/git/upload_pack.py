@@ -53,7 +53,7 @@ class UploadPack:
     """A running process; made by `Git.start`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Takes over `process`, whose three streams are pipes."""
+        """Take over `process`, whose three streams must be pipes; `end` must be called."""
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise TypeError("the process was started without pipes")
         self._process = process

@@ -170,7 +170,8 @@ def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | N
 def _mirrorz_status(one: MirrorState) -> str:
     """Return `S` and the time of the attestation, or `FO` and the time of the last complete tree.
 
-    Times are seconds since the epoch.  It is `S` if the mirror is offered or has the newest commit.
+    Times are seconds since the epoch.  It is `S` if the mirror is offered, or has the newest commit
+    and no probe refutes that.
     """
     is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
     return f"S{one.attestation.time}" if is_good else f"FO{one.complete_at}"

@@ -86,7 +86,8 @@ class Line(NamedTuple):
 def slots(days: Mapping[int, Tally], period: Period, now: int, seconds: int) -> list[Slot]:
     """Return the periods up to `now`, oldest first; those before the first commit are left out.
 
-    `days` has the changes by multiples of `seconds` since the epoch.
+    These are at most `period.bars`; `now` is in seconds since the epoch.  `days` has the changes by
+    multiples of `seconds` since the epoch.
     """
     end = now // period.seconds + 1
     first = end - period.bars

@@ -96,7 +96,10 @@ class Page:
     def __init__(
         self, request: Request, client: str = "", clock: Callable[[], float] = time.time
     ) -> None:
-        """Addresses are relative, so that a proxy may serve the pages below any folder."""
+        """Addresses are relative, so that a proxy may serve the pages below any folder.
+
+        `client` is the client's address; `clock` returns seconds since the epoch.
+        """
         self.module: str | None = getattr(request.state, "module", None)
         """The module of the page, once the reader is known to be allowed to see it."""
         self.client = client
