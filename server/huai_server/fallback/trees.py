@@ -60,7 +60,10 @@ class Trees:
     _look_until: float = 0.0
 
     def refresh(self) -> None:
-        """Update outdated attr trees, and delete those without a module; report errors."""
+        """Update outdated attr trees, and delete those without a module.
+
+        Errors are reported, not raised; after one, a module waits for a while or a newer commit.
+        """
         for name, error in self._clashes.items():
             if self._is_due(name):
                 with self._reporting_failure(name):

@@ -154,9 +154,10 @@ class Bucket:
         return bytes(data)
 
     def _run(self, call: Callable[[], _Result]) -> _Result:
-        """Call `call` in a thread, and return its result; `FileNotFoundError` without its object.
+        """Call `call` in a thread, and return its result.
 
-        Raises `BucketRefusedError` or `BucketDownError` for other failures.
+        Raises `FileNotFoundError` if the object or the bucket is missing, `BucketRefusedError` or
+        `BucketDownError` for other failures.
         """
         result: Future[_Result] = Future()
         Thread(target=_fulfil, args=(result, call), daemon=True).start()

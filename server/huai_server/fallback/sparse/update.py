@@ -30,7 +30,10 @@ def building(generation: Path) -> Path:
 
 
 def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> Update:
-    """Compare the snapshots, and return the update of `generation` from `old` to `new`."""
+    """Compare the snapshots, and return the update of `generation` from `old` to `new`.
+
+    Changes nothing yet.
+    """
     moves: list[Moved] = []
     changed: list[Change] = []
     for difference in diff(old, new):
