@@ -106,7 +106,11 @@ _VALUES = {
     "chmod": re.compile("(?:D0?755,F0?644)?"),
 }
 """The supported values; empty for an option that is not given."""
-_INFO = re.compile("(name|del|stats|all)([0-9]?)", re.IGNORECASE)
+_INFO = re.compile(
+    "(?:(name|del|stats|all)|backup|copy|flist|misc|mount|nonreg|progress|remove|skip|symsafe)([0-9]?)",
+    re.IGNORECASE,
+)
+"""The flags of --info of rsync 3.5.0, of which the group is what huai prints too."""
 _FORMATS = ("out-format", "log-format", "log-file-format")
 _REMOTE = re.compile(r"[^/]*:")
 
@@ -178,11 +182,14 @@ class _Reading:
             self.flags[name.removeprefix("no-")] = not name.startswith("no-")
 
     def _inform(self, flags: str) -> None:
-        """Note the levels of --info."""
+        """Note the levels of name, del and stats in --info; rsync has to run for unknown flags."""
         for flag in flags.split(","):
+            match = _INFO.fullmatch(flag)
             if flag.lower() == "none":
                 self.info = dict.fromkeys(("name", "del", "stats"), 0)
-            elif match := _INFO.fullmatch(flag):
+            elif match is None:
+                self.refused = self.refused or f"--info={flag}"
+            elif match[1]:
                 level, kind = int(match[2] or 1), match[1].lower()
                 kinds = ("name", "del", "stats") if kind == "all" else (kind,)
                 self.info.update(dict.fromkeys(kinds, level))

@@ -33,7 +33,10 @@ def test_archive_means_what_it_stands_for() -> None:
     assert call("--no-owner -a").owner, "the later one counts"
 
 
-@pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0"])
+@pytest.mark.parametrize(
+    "option",
+    ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0", "--info=name,help", "--info=del10"],
+)
 def test_refused(option: str) -> None:
     parsed = foreign(f"-a {option}")
     assert parsed.reason.startswith("--")
