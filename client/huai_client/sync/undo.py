@@ -151,7 +151,11 @@ class Undo:
         return result
 
     def _round(self, observer: Observer) -> SyncResult:
-        """Plan and apply once; if all went well, record the former commit as applied and held."""
+        """Plan and apply once; if all went well, record the former commit as applied.
+
+        The undone one is recorded as `held`.  Raises `NotUndoableError`, before the first change,
+        if files are missing.
+        """
         record, destination = self._record, self._destination
         with destination.open(record.state) as tree:
             prepared = self._prepare(tree)

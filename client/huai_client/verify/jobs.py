@@ -82,7 +82,10 @@ class PathJob(VerifyJob):
         return _compared(view, expected, part, content=content)
 
     def _listings(self, selection: Selection) -> list[Listing]:
-        """Return the listings with the expected entries; they are few, as this is not a part."""
+        """Return listings, unfiltered, with the expected entries; they are few outside of a part.
+
+        For a leaf it is that of its directory, siblings included; the `Scope` narrows them.
+        """
         entry = selection.entry(self.path)
         if entry is not None and not isinstance(entry, Directory):
             above = selection.snapshot.listing(parent(self.path))

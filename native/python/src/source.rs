@@ -205,7 +205,7 @@ impl RsyncList {
     }
 }
 
-/// A list of JSON objects.
+/// A list that a program printed, as JSON or as mtree.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct TextList {
     list: Guarded<text_list::TextList>,
@@ -220,7 +220,7 @@ impl TextList {
         Self { list, entries }
     }
 
-    /// Read the next bytes of the list.
+    /// Decode the next bytes of the list, and add the entries of complete lines to the entry list.
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         wait(py, |_| {
             let mut entries = self.entries.get().0.lock();

@@ -81,7 +81,10 @@ class RootMissingError(ScanError):
 
 
 def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
-    """Return the error for a `root` that cannot be opened."""
+    """Return the error for a `root` that cannot be opened.
+
+    It is a `RootMissingError` if `root` is missing or not a directory.
+    """
     where = f"{show(os.fsencode(root))}: {error.strerror}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return RootMissingError(

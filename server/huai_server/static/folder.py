@@ -48,8 +48,8 @@ class StaticFolder:
     def begin(self) -> None:
         """Create and check the folders, and delete the drafts of a killed run.
 
-        Raises `NoFolderError` without the place, and `ConfigError` if this user is root and another
-        one may change it.
+        Raises `NoFolderError` without the place, and in a repository for a symlink; and for a copy
+        `ConfigError` if this user is root and another one may change it.
         """
         if not self._root.is_dir():
             raise NoFolderError(

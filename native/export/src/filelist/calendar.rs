@@ -18,10 +18,9 @@ pub(super) struct Moment {
     pub(super) minute: i64,
 }
 
-/// Return the date and time at `seconds` from the epoch, which may be negative.
-///
-/// Years begin with March here, so that the leap day comes last.
+/// Return the date and time, to the minute, at `seconds` from the epoch, which may be negative.
 pub(super) fn moment(seconds: i64) -> Moment {
+    // Years begin with March here, so that the leap day comes last.
     let days = seconds.div_euclid(DAY).saturating_add(EPOCH);
     let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
     let leaps = minus(

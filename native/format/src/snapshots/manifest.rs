@@ -173,7 +173,7 @@ impl Manifest {
         block.map_or(Ok(None), |block| block.leaf(name))
     }
 
-    /// Return the number of entries.
+    /// Return the number of entries; the directory itself counts in the first piece.
     pub fn entries(&self) -> usize {
         let below = self
             .blocks_below()
