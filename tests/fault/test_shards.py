@@ -22,7 +22,7 @@ from tests.support.committing import (
     server_command,
     server_environment,
 )
-from tests.support.mounting import needs_mounts
+from tests.support.mounting import needs_mounts, with_own_mounts
 from tests.support.sharded import configure, cut_upstream, whole_id
 
 pytestmark = needs_mounts
@@ -90,7 +90,7 @@ def other_version(place: Place) -> None:
 
 def unmounted_on_a_node(place: Place) -> None:
     script = f'umount --lazy {place.mounted} && exec "$@"'
-    place.scan_all("unshare", "--mount", "sh", "-c", script, "sh")
+    place.scan_all(*with_own_mounts(script))
 
 
 def is_missing(place: Place) -> None:
@@ -100,7 +100,7 @@ def is_missing(place: Place) -> None:
     for path in ("pool/a", "pool/b", "small"):
         place.scan(path)
     with pytest.raises(subprocess.CalledProcessError) as failed:
-        place.scan("pool/m", "", "unshare", "--mount", "sh", "-c", script, "sh")
+        place.scan("pool/m", "", *with_own_mounts(script))
     assert b"it vanished" in failed.value.stderr
 
 

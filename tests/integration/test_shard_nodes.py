@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.committing import SECONDS, Upstream, server_command, server_environment
-from tests.support.mounting import needs_mounts
+from tests.support.mounting import needs_mounts, with_own_mounts
 from tests.support.sharded import cut_upstream, whole_id
 
 SHARDS = ("pool/a", "pool/b", "small")
@@ -46,7 +46,7 @@ class Nodes:
             line = server_command(self.upstream.root, *command, "--json")
             lines.append(" ".join(f"'{word}'" for word in line))
         done = subprocess.run(
-            ["unshare", "--mount", "--net", "sh", "-ec", "\n".join(lines)],
+            with_own_mounts("\n".join(lines), "--net"),
             env=server_environment(),
             capture_output=True,
             text=True,

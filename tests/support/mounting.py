@@ -19,3 +19,14 @@ def may_mount() -> bool:
 
 
 needs_mounts = pytest.mark.skipif(not may_mount(), reason="mounting is refused here")
+
+
+def with_own_mounts(script: str, *flags: str) -> list[str]:
+    """Return a command that runs `script` by a shell whose mounts no other process sees.
+
+    Further words are the arguments of the script.
+    """
+    # In a chroot the root is not a mount point, and nothing to make private.
+    private = "mount --make-rprivate / 2>/dev/null || true"
+    unshare = ["unshare", "--mount", "--propagation", "unchanged", *flags]
+    return [*unshare, "sh", "-ec", f"{private}\n{script}", "sh"]
