@@ -3,6 +3,7 @@
 import gzip
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -161,9 +162,12 @@ def test_a_bomb(streaming: Server) -> None:
 
 def test_a_long_request_that_git_does_not_read_to_its_end(streaming: Server) -> None:
     # git ends at the first flush: what comes after it must not be taken for our own fault.
+    answers = []
     for _ in range(20):
-        answer = streaming.exchange(post(b"0000" * (MAX_BODY // 4)))
-        assert status(answer) in {200, 400}
+        with suppress(ConnectionResetError):  # answered before all of the request was sent
+            answers.append(streaming.exchange(post(b"0000" * (MAX_BODY // 4))))
+    assert answers
+    assert {*map(status, answers)} <= {200, 400}
 
 
 def test_half_a_body_and_goodbye(server: Server) -> None:
