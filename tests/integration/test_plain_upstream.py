@@ -287,6 +287,24 @@ def test_only_what_a_published_list_names_is_listed(plain: Place) -> None:
     assert_equal(up, down)
 
 
+def test_a_commit_that_only_the_record_of_the_list_names_is_applied(plain: Place) -> None:
+    """A kill may come between the record and the ref."""
+    up = plain.upstream(Listed)
+    up.put(b"file", b"1")
+    up.publish()
+    down = plain.downstream(up)
+    down.synced()
+    (fetched,) = down.root.rglob("refs/huai/fetched")
+    applied = fetched.read_bytes()
+    up.put(b"file", b"22")
+    up.publish()
+    assert down.plan() != []
+    assert fetched.read_bytes() != applied
+    fetched.write_bytes(applied)
+    down.synced()
+    assert differences(up, down) == ""
+
+
 def test_a_list_that_cannot_be_used_changes_nothing(
     plain: Place, subtests: pytest.Subtests
 ) -> None:

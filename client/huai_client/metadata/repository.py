@@ -311,6 +311,8 @@ class Repository:
             self._remember(url.address, newest.commit, error)
 
         complete = self._complete_commits(_FETCHED, _KEPT, _PARTLY)
+        if url.listed is not None:  # recorded with all its objects; a kill may precede the ref
+            complete.add(newest.commit)
         older = self._complete_commits(_HISTORY) - complete
         local = LocalRepository(
             self._path, self, complete, older, deadline, refused, tuple(self._borrowed)
