@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
 
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from tests.support.html import Element, parse
-from tests.support.upstream import Site, Upstream
+from tests.support.upstream import Site, Upstream, site
 
 HOSTILE = {
     b"<script>alert(1)<": "<script>alert(1)<",
@@ -336,23 +337,24 @@ def test_an_unknown_path_has_a_page(
             assert get(client, f"/modules/{up.name}/{rest}", 404).one("h1").text
 
 
-def test_a_search_of_all_modules(client: httpx.Client, place: Site) -> None:
-    many, few, private = place.upstream(), place.upstream(), place.upstream(access="private")
-    for number in range(30):
-        many.put(b"wanted-by-all-%d" % number)
-    for up in (few, private):
-        up.put(b"dir/Wanted-by-all <b>")
-    for up in (many, few, private):
-        up.commit()
-    place.upstream()
-    page = get(client, "/search?q=wanted-by-all")
-    assert [each.text for each in page.all("h2")] == [many.name, few.name]
-    assert names(page).count("dir/Wanted-by-all <b>") == 1
-    (more,) = [each for each in page.all("a") if each.text == "More in this module"]
-    assert len(names(follow(client, "/search", more)[1])) == 30
-    assert "0 found" in get(client, "/search?q=wanted-by-none").text
-    assert get(client, "/search").all("h2") == []
-    private.change(access="public")  # else the site asks for a token for each unknown module
+def test_a_search_of_all_modules(tmp_path: Path) -> None:
+    # A site of its own: the search of all modules has a time limit.
+    with site(tmp_path / "site") as place, httpx.Client(base_url=place.url, timeout=60) as client:
+        many, few, private = place.upstream(), place.upstream(), place.upstream(access="private")
+        for number in range(30):
+            many.put(b"wanted-by-all-%d" % number)
+        for up in (few, private):
+            up.put(b"dir/Wanted-by-all <b>")
+        for up in (many, few, private):
+            up.commit()
+        place.upstream()
+        page = get(client, "/search?q=wanted-by-all")
+        assert [each.text for each in page.all("h2")] == [many.name, few.name]
+        assert names(page).count("dir/Wanted-by-all <b>") == 1
+        (more,) = [each for each in page.all("a") if each.text == "More in this module"]
+        assert len(names(follow(client, "/search", more)[1])) == 30
+        assert "0 found" in get(client, "/search?q=wanted-by-none").text
+        assert get(client, "/search").all("h2") == []
 
 
 def test_damaged_metadata_have_a_page(client: httpx.Client, up: Upstream) -> None:
