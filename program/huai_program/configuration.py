@@ -169,6 +169,20 @@ def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> N
     rewrite(path, edit, mode=mode)
 
 
+def insert_module(path: Path, name: str, values: dict[str, Any], *, hint: str, mode: int) -> None:
+    """Add the table of a module to a configuration file; written as by `rewrite`.
+
+    Raises `ConfigError` with `hint` if the name exists, also if another process has just added it.
+    """
+
+    def insert(modules: Any) -> None:
+        if name in modules:
+            raise ConfigError(f"module {name!r} exists already", hint=hint)
+        modules[name] = values
+
+    edit_modules(path, insert, mode=mode)
+
+
 def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
     """Replace a file's text by that of `change`; `mode` limits its permissions."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -10,7 +10,13 @@ from msgspec import Meta
 from huai_client.config.hooks import NO_HOOKS, Hooks, Proof, convert_proofs
 from huai_client.config.modes import Modes
 from huai_client.config.tls import Tls, convert_tls
-from huai_program.configuration import ConfigError, edit_modules, find_module, read_toml
+from huai_program.configuration import (
+    ConfigError,
+    edit_modules,
+    find_module,
+    insert_module,
+    read_toml,
+)
 from huai_program.durations import Duration
 from huai_program.sizes import SomeBytes
 from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
@@ -408,17 +414,8 @@ def add_module(root: Path, name: str, module: Module) -> None:
     changed = {
         key: value for key, value in values.items() if value != defaults[key] or key in needed
     }
-
-    def insert_module(modules: Any) -> None:
-        """Add the table, under the lock of the file; `ConfigError` if the name exists."""
-        if name in modules:
-            raise ConfigError(
-                f"module {name!r} exists already",
-                hint=f"change it in {config_path(root)}, or remove it",
-            )
-        modules[name] = changed
-
-    edit_modules(config_path(root), insert_module, mode=0o600)
+    path = config_path(root)
+    insert_module(path, name, changed, hint=f"change it in {path}, or remove it", mode=0o600)
 
 
 def remove_module(root: Path, name: str) -> None:

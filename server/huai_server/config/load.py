@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +10,7 @@ from huai_program.configuration import (
     ConfigError,
     edit_modules,
     find_module,
+    insert_module,
     read_toml,
 )
 from huai_program.tables import check_keys, to_toml
@@ -194,17 +195,8 @@ def add_module(root: Path, name: str, module: Module) -> None:
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     convert_module(path, name, {**changed, "path": module.path})
     load(root)
-
-    def insert_module(modules: Any) -> None:
-        """Add the table; `ConfigError` if the name exists."""
-        if name in modules:
-            raise ConfigError(
-                f"module {name!r} exists already",
-                hint=f"change it in {path}, or choose another name",
-            )
-        modules[name] = changed
-
-    edit_modules(path, insert_module, mode=_MODE)
+    hint = f"change it in {path}, or choose another name"
+    insert_module(path, name, changed, hint=hint, mode=_MODE)
 
 
 def remove_module(root: Path, name: str) -> None:
