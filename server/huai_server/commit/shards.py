@@ -211,7 +211,9 @@ class Shards:
                 continue
             for suffix in (PACK, INDEX):
                 source, to = (place / f"{record.pack}{suffix}" for place in (self._results, folder))
-                if not (source.exists() or to.exists()):
+                if to.exists():
+                    continue
+                if not source.exists():
                     self._records[path] = None
                     break
                 _copy(source, to)
@@ -236,15 +238,13 @@ def parted_groups(
 
 
 def _copy(source: Path, to: Path) -> None:
-    """Copy a pack or its index to the path `to`, durably, unless it exists.
+    """Copy a pack or its index to the path `to`, durably.
 
     Raises `ShardMismatchError` if the SHA-1 at its end is wrong, `StorageError` if it cannot be
     read or written.
     """
     from hashlib import sha1
 
-    if to.exists():
-        return
     with storage_errors(to), replacing(to, to.with_name(f"{TEMPORARY}shard")) as file:
         checksum, tail = sha1(usedforsecurity=False), b""
         with source.open("rb") as content:
