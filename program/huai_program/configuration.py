@@ -34,7 +34,7 @@ class UnknownModuleError(HuaiError):
 
 
 def find_module(modules: Mapping[str, T], name: str) -> T:
-    """Return the module `name`; raises `UnknownModuleError`."""
+    """Return the module `name`; raises `UnknownModuleError` if it is not configured."""
     try:
         return modules[name]
     except KeyError:
@@ -64,7 +64,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def reject_foreign(path: Path) -> None:
-    """Raise `ConfigError` if this user is root and another one may change the file."""
+    """Raise `ConfigError` if this user is root, and another may change the file or its folders."""
     if not is_root_of_machine() or (writer := find_foreign_writer(path)) is None:
         return
     owner = user_name(writer.uid)

@@ -54,7 +54,7 @@ def replacing(
 
 
 def open_new(path: Path, mode: int = 0o666) -> BufferedWriter:
-    """Create and open a file, after removing any other of its name.
+    """Create a file and open it for writing, after removing any other of its name.
 
     Another user who may write to the folder could have created a symlink, hardlink or FIFO there.
     """

@@ -22,7 +22,7 @@ class Duration(str):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Parse a value of a configuration file; `ValueError` with a message for people."""
+        """Parse a configured number, text or one of `words`; raises `ValueError` for others."""
         duration = amount(value, _UNITS, digits=_DIGITS)
         if value not in cls.words and (duration is None or duration < cls.least):
             above = f" above {cls.least - 1}" if cls.least else ""

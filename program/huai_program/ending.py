@@ -80,7 +80,7 @@ def _call(run: Callable[[], int | None]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process; the caller has flushed the standard streams (`Output.code`).
+    """End the process with `code`; the caller has flushed the standard streams (`Output.code`).
 
     A successful run skips Python's teardown, which takes longer than many runs.  A failed run may
     have left threads for which Python has to wait.
@@ -115,7 +115,7 @@ def print_json(kind: str, **values: object) -> None:
 
 
 def report_error(program: str, error: HuaiError, *, as_json: bool) -> None:
-    """Print an error on standard error, and as JSON on standard output; the program continues."""
+    """Print an error on standard error, with `as_json` also on standard output; does not exit."""
     _report(program, error.exit_code, error.message, error.hint, {} if as_json else None)
 
 

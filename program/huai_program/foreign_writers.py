@@ -41,8 +41,8 @@ def is_root_of_machine() -> bool:
 def find_foreign_writer(path: Path) -> ForeignWriter | None:
     """Return the first file or folder from / to `path` that a user other than root may change.
 
-    A sticky folder may be open to all, as /tmp is, if it is not `path` itself: no user can replace
-    root's files there.  A missing path is skipped.
+    None without one.  A sticky folder may be open to all, as /tmp is, if it is not `path` itself:
+    no user can replace root's files there.  A missing path is skipped.
     """
     for place in _places(path):
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 def git_environment(
     options: Iterable[tuple[str, str]], *, protocols: str = "none"
 ) -> dict[str, str]:
-    """Return all variables of a process, with `options` of git-config(1).
+    """Return the environment of a git that reads no configuration but `options` and a repository's.
 
     Options are not on the command line, which all users of the machine can read.  `protocols` are
     those by which git may contact another machine, joined by colons.

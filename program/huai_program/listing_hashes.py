@@ -56,7 +56,7 @@ def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes)
 
 
 def _hash_whole(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
-    """Hash the whole tree, and write a new cache file."""
+    """Hash the whole tree, replace the cache file, and return the listing hash."""
     hashes = ListingHashes(b"")
     listing = hashes.of_tree(tree, objects)
     count = len(hashes.added) // _RECORD_BYTES

@@ -65,7 +65,7 @@ _ASCII = frozenset(("ascii", "us-ascii", "646", "iso646-us", "ansi-x3.4-1968"))
 
 
 class Output:
-    """The standard output and standard error of this process."""
+    """Standard output and error of this process, which keep a failed write for the exit code."""
 
     def __init__(self) -> None:
         """Replace `sys.stdout` and `sys.stderr`."""

@@ -36,7 +36,7 @@ def opened_writer(folder: Path, base: Path | None = None) -> Iterator[PackWriter
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the files that a killed run left; the caller holds the module's lock."""
+    """Remove temporary files, and packs without an index; the caller holds the module's lock."""
     names = set(os.listdir(folder)) if folder.is_dir() else set()
     for name in names:
         stem, suffix = os.path.splitext(name)

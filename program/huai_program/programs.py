@@ -33,7 +33,7 @@ _PREFIX = "HUAI_"
 
 
 def environment(outer: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return `outer` without huai's own variables, and with `variables`."""
+    """Return `outer` without variables `HUAI_*`, and with `variables`."""
     inherited = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
     return {**inherited, **variables}
 
@@ -110,7 +110,7 @@ class PrintedLines:
             self._on_line(f"({self._dropped:,} bytes more)")
 
     def _pass_on(self, line: bytes) -> None:
-        """Pass on the beginning of a line if there is room, and count the dropped bytes."""
+        """Pass on the beginning of a line, or drop it for lack of room; count dropped bytes."""
         text = line[:_LINE].rstrip(b"\r")
         if text.strip():
             self.last = show(text)
@@ -147,8 +147,8 @@ def run_program(
 ) -> str:
     """Run `command` in `folder`; return the reason of its failure, or an empty text.
 
-    It is ended after `seconds`.  `on_line` is called with each line of output; `on_error_line`, if
-    given, with those of standard error instead.
+    It is ended after `seconds`.  `on_line` is called with each line of output, up to 64 KiB in all;
+    `on_error_line`, if given, with those of standard error instead.
     """
     printed = PrintedLines(on_line)
     errors = printed if on_error_line is None else PrintedLines(on_error_line)
@@ -221,7 +221,7 @@ def _failure(code: int, last: str) -> str:
 def _listen(
     process: subprocess.Popen[bytes], pipes: Mapping[int, PrintedLines], limit: _Limit
 ) -> bool:
-    """Pass on output; return True if the program ended in time."""
+    """Pass on output; return True if the program ended before the limit, which output may renew."""
     deadline = time.monotonic() + limit.seconds
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
@@ -256,7 +256,7 @@ def _read(pipe: int, printed: PrintedLines, times: int) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Send SIGTERM to a program's group, SIGKILL after at most 5 s; then wait for the program."""
+    """End a program's group by SIGTERM, by SIGKILL after 5 s; then wait for it, at most 5 s."""
     os.killpg(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline and not _has_ended(process.pid):

@@ -61,7 +61,7 @@ class Refs:
         _replace(path, lambda: f"{commit}\n")
 
     def delete(self, name: str) -> None:
-        """Delete a ref, if it exists, durably; raises `LockedError` while git packs refs."""
+        """Delete a ref, if it exists, durably; raises `LockedError` or `DamagedRefError`."""
         if name in self._read_packed():  # first, or the packed one would come back
             _replace(self._packed, lambda: self._packed_without(name))
         path = self._path / name

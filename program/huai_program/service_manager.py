@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def notify(*lines: str) -> None:
-    """Send assignments such as READY=1 or STATUS=text."""
+    """Send assignments such as READY=1 or STATUS=text to systemd, if it runs this program."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

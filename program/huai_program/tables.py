@@ -93,7 +93,7 @@ def to_toml(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def _decode(kind: type, value: object) -> object:
-    """Convert to types that msgspec does not know."""
+    """Convert a value to a `Duration` or `Size`, for msgspec; `ValueError` if it is malformed."""
     if issubclass(kind, Duration | Size):
         return kind.parse(value)
     raise NotImplementedError

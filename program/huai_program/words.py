@@ -23,7 +23,7 @@ class Words:
     catalogue: Mapping[str, str]
 
     def translate(self, text: str, **values: object) -> str:
-        """Return a sentence in this language; `{name}` is replaced by the value."""
+        """Return a sentence in this language, or in English; `{name}` is replaced by the value."""
         translated = self.catalogue.get(text, text)
         return translated.format(**values) if values else translated
 

@@ -24,7 +24,7 @@ fish: {0} completion fish > /etc/fish/completions/{0}.fish
 
 
 def completion_command(program: str) -> click.Command:
-    """Return the command `completion` of `program`."""
+    """Return the command `completion` of `program`, which prints the script for one of `SHELLS`."""
     variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
 
     @click.command(help=_HELP.format(program))

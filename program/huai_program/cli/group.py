@@ -23,7 +23,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does; raise an error for an unknown name, with the closest one."""
+        """Resolve as click does; raises `UsageError` for an unknown name, with the closest one."""
         name, names = args[0] if args else "", self.list_commands(ctx)
         if name and not name.startswith("-") and name not in names:
             ctx.fail(f"unknown command {name!r};  {closest(name, names)}")
@@ -40,7 +40,7 @@ class LazyGroup(Group):
         self._names = names
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        """Return all names."""
+        """Return the names of all commands, in the order of --help."""
         return list(self._names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002

@@ -22,7 +22,10 @@ class NoRecipientsError(HuaiError):
 
 
 def notify_command(program: str, load: Callable[[Path], "Notify | None"]) -> click.Command:
-    """Return the command `notify` of `program`; `load` reads the table `[notify]` of a root."""
+    """Return the command `notify` of `program`, which sends a test message.
+
+    `load` reads the table `[notify]` of a root; the command raises `NoRecipientsError` without it.
+    """
 
     @click.command()
     @json_option

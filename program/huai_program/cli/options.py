@@ -23,7 +23,7 @@ def names_of_modules(
     """
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-        """Return the names that complete a word; none after an error."""
+        """Return sorted names that begin with `incomplete`; none after a `HuaiError`."""
         root = context.find_root().params.get("root") or default_root()
         try:
             modules = names(root.absolute())

@@ -14,7 +14,7 @@ _PORTS = {"off": 25, "starttls": 587, "tls": 465}
 
 
 def compose(mail: Mail, notification: Notification) -> EmailMessage:
-    """Compose the mail; texts from outside never begin a header."""
+    """Return the mail for a notification; texts from outside never begin a header."""
     host = _domain(notification)
     message = EmailMessage()
     message["From"] = mail.sender or f"huai@{host}"

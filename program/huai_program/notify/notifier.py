@@ -54,7 +54,7 @@ def load(path: Path) -> Streak:
 
 
 def save(path: Path, streak: Streak) -> None:
-    """Replace the file, or delete it; a run does not fail if it cannot be written."""
+    """Replace the file, or delete it for an empty streak; errors of the disk are ignored."""
     with suppress(OSError):
         if streak == Streak():
             path.unlink(missing_ok=True)

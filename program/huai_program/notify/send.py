@@ -47,7 +47,7 @@ def notify_all(notify: Notify, notification: Notification, warn: Callable[[str],
 
 
 def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
-    """Send by all ways of `notify` at once; return reasons of failures by key of `[notify]`."""
+    """Send by all ways of `notify` at once, within its time-out; return failures by key."""
     reasons: dict[str, str] = {}
     threads = []
     for key, way in ways(notify):
