@@ -107,7 +107,7 @@ def is_daemon(url: str) -> bool:
 
 
 class Module(msgspec.Struct, frozen=True):
-    """A downstream tree."""
+    """The settings of a module: a table `[modules.NAME]` of client.toml."""
 
     url: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1)],
@@ -222,7 +222,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """`protect`, and huai's own file in the tree."""
+        """`protect`, and with attestations huai's own file in the tree."""
         return (*self.protect, *(("/huai-attestation",) if self.attest.on else ()))
 
     @property
@@ -232,10 +232,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def ranked_urls(self) -> tuple[RankedUrl, ...]:
-        """The content URLs with their ranks, in the order of the file.
-
-        What is listed has the content, too.
-        """
+        """The configured content URLs with ranks, else the URLs of an upstream that is listed."""
         by_setting = self.list_source or self.source
         listed = (url for url in self.urls if by_setting or is_daemon(url))
         return tuple(map(RankedUrl.of, self.content_urls or listed))
@@ -248,7 +245,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def list_source(self) -> tuple[str, ...]:
-        """The program that prints the upstream's list, with its arguments, or the list's URL."""
+        """The program and arguments that print the upstream's list, or the list's URL, or empty."""
         return (self.list_url,) if self.list_url else self.list_command
 
 
@@ -328,7 +325,7 @@ def load(root: Path) -> ClientConfig:
 
 
 def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
-    """Read the table `[notify]`; None without it."""
+    """Read the table `[notify]`; None without it.  Raises `ConfigError` for a wrong value."""
     if "notify" not in table:
         return None
     from huai_program.notify.settings import read_notify  # used by few
@@ -379,7 +376,7 @@ def check_config_name(name: str) -> str:
 
 
 def no_modules(root: Path) -> ConfigError:
-    """Return the error for a command on all modules without any."""
+    """Return the error for a command on all modules if none is configured."""
     path = config_path(root)
     where = f"{path} has no module" if path.exists() else f"there is no {path}"
     return ConfigError(

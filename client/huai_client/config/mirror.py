@@ -32,7 +32,7 @@ class ListSettings(NamedTuple):
 
 
 class Mirror(NamedTuple):
-    """A module, as all work on its tree begins with."""
+    """The name, the configuration and the files of a module."""
 
     name: str
     config: Module

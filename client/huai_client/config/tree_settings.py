@@ -32,7 +32,8 @@ def record_settings(module: Module, rules_key: str) -> str:
 def changed_keys(module: Module, *records: str) -> list[str]:
     """Return the keys in `RECORDED` whose values differ from any of `records`, sorted.
 
-    Returns all of them if a record has no such line, or a malformed one.
+    Returns all of them if a record has no such line, or a malformed one.  Raises
+    `UnknownModesError` for a record with a policy for modes of another version.
     """
     now = _keys(module)
     changed: set[str] = set()
