@@ -47,7 +47,7 @@ class FilterError(HuaiError):
 
 
 class Style(Enum):
-    """A syntax of rules."""
+    """A syntax of rules: full rules, or patterns with or without a prefix."""
 
     RULES = "rules"
     """Full rules, such as `- PATTERN`: `--filter` and filter files."""

@@ -15,7 +15,7 @@ from huai_schema.paths import show
 
 
 def read_from(folder: Path) -> ReadFile:
-    """Return a function that reads files, or raises `FilterError`; names start at `folder`."""
+    """Return a function that reads merged files below `folder`; it raises `FilterError`."""
 
     def read(name: bytes) -> bytes:
         """Read a merged file; raises `FilterError` for "-" or an unreadable one."""

@@ -58,13 +58,13 @@ class Parser:
         self._read(text, RuleContext("--exclude", Style.PREFIXED))
 
     def include_from(self, name: bytes) -> None:
-        """Read the patterns of a file, as of `--include-from=NAME`."""
+        """Read the patterns of a file, comments aside, as of `--include-from=NAME`."""
         self._read_lines(
             self._read_file(name), RuleContext(show(name), Style.PREFIXED, include=True)
         )
 
     def exclude_from(self, name: bytes) -> None:
-        """Read the patterns of a file, as of `--exclude-from=NAME`."""
+        """Read the patterns of a file, comments aside, as of `--exclude-from=NAME`."""
         self._read_lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
     def filter_all(self, rules: Iterable[bytes], place: str) -> None:
