@@ -62,6 +62,6 @@ def add(path: Path, reason: str, now: int) -> bool:
 
 
 def clear(path: Path) -> None:
-    """Delete the record: huai has carried a call out."""
+    """Delete the record, if any, because huai carried out a call; errors are ignored."""
     with suppress(OSError):
         path.unlink(missing_ok=True)

@@ -94,7 +94,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ended and other.ended and not self.succeeded and mine == theirs
 
     def begins(self, later: Self) -> bool:
-        """Return True if `later` is the end of the same run."""
+        """Return True if this is the beginning of a run, and `later` its end."""
         same = (self.time, self.process) == (later.time, later.process)
         return same and not self.ended
 
@@ -114,7 +114,7 @@ _decoder = msgspec.json.Decoder(RunRecord)
 def append(path: Path, record: RunRecord) -> None:
     """Write a run, in place of the line of its beginning or of an equal failure before it.
 
-    An `OSError` is ignored.
+    A file above 256 KiB is renamed first, and becomes the older one.  An `OSError` is ignored.
     """
     record = msgspec.structs.replace(record, reason=record.reason[:REASON_MOST])
     with suppress(OSError):
@@ -124,7 +124,7 @@ def append(path: Path, record: RunRecord) -> None:
 
 
 def _append(path: Path, record: RunRecord) -> None:
-    """Append a record under a lock; it may replace the last one, or be counted there."""
+    """Append a record under a lock, durably; it may replace the last one, or be counted there."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         # A `verify` may end while another run does.
@@ -164,7 +164,7 @@ def _tail(handle: int) -> tuple[int, list[_Line]]:
 
 
 def last(path: Path) -> RunRecord | None:
-    """Return the newest run, without reading the others, or None."""
+    """Return the newest run, without reading the others; None without one or if unreadable."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -179,7 +179,8 @@ def last(path: Path) -> RunRecord | None:
 def read(path: Path) -> list[RunRecord]:
     """Return all runs, of the older file too, newest first; none without files.
 
-    Raises `StateError` if a file cannot be read.
+    Leaves out malformed lines, and beginnings of runs whose end is recorded.  Raises `StateError`
+    if a file cannot be read.
     """
     records: list[RunRecord] = []
     for file in (_older(path), path):

@@ -30,7 +30,7 @@ class ConnectionLimitError(HuaiError):
 
 
 class HostLimit:
-    """A limit for the connections to one host."""
+    """A limit for the connections to one host, across processes: each slot is a locked file."""
 
     def __init__(self, folder: Path, connections: int) -> None:
         """Use the host's `folder`; other processes may allow another number of connections."""
@@ -43,8 +43,9 @@ class HostLimit:
     ) -> Iterator[int]:
         """Hold a slot, and yield the handle that the connection's process has to inherit.
 
-        `pause` sleeps for so many seconds, and may raise to end the wait.  `waits` is called before
-        each pause except the first, which is short.
+        Waits for a slot without a limit: `pause` sleeps for so many seconds, and may raise to end
+        the wait.  `waits` is called before each pause except the first, which is short.  Raises
+        `ConnectionLimitError` if the lock files cannot be made.
         """
         handle = self._wait(pause, waits)
         try:

@@ -23,7 +23,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class ModulePlaces:
-    """The files of one module."""
+    """The paths of the files that the client keeps for one module."""
 
     folder: Path
 

@@ -240,9 +240,10 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         return int(rows[0][0])
 
     def record_finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
-        """Record that a part was fully verified, compared with entries of `identity`.
+        """Record that a part was fully verified, and its damage; drop its recorded position.
 
-        If a commit has changed the part meanwhile, the time becomes negative.
+        `identity` is that of the compared entries.  If a commit has changed the part meanwhile, the
+        time becomes negative.
         """
         key = _key(part.path)
         changed = self._rows(
@@ -259,7 +260,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
 
     def record_position(self, part: Unfinished, *, content: bool) -> None:
-        """Record that a part was verified as far as `part.position`."""
+        """Record how far a part was verified, in place of the unfinished one of this `content`."""
         key = _key(part.path)
         self._db.execute(
             "INSERT INTO unfinished (content, key, began, position, damaged)"
@@ -278,7 +279,7 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
         return None
 
     def record_damage(self, path: RelPath, paths: int) -> None:
-        """Replace the recorded number of paths of a part that differ; a missing part stays so."""
+        """Replace the number of differing paths of a part, if the part is recorded."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
 
 
