@@ -26,14 +26,14 @@ def handle_path(handle: int) -> Path:
 
 
 def make_directory(handle: int, name: bytes) -> int:
-    """Open the directory `name` in `handle`; makes it (0700) if it is missing."""
+    """Return a handle of the directory `name` in `handle`, which is made (0700) if missing."""
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=handle)
     return os.open(name, DIRECTORY, dir_fd=handle)
 
 
 def own_directory(handle: int, name: bytes) -> int:
-    """Open huai's own directory `name`; anything else with that name is removed first."""
+    """Return a handle of huai's own directory `name`; removes anything else of that name first."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=handle)
@@ -79,7 +79,7 @@ def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[
 
 
 def open_directory(handle: int, name: bytes) -> int:
-    """Open the directory `name` in `handle`; raises `OSError` for a symlink."""
+    """Return a handle of the directory `name` in `handle`; raises `OSError` for a symlink."""
     return os.open(name, DIRECTORY, dir_fd=handle)
 
 

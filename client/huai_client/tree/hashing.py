@@ -24,7 +24,7 @@ _WINDOW = 4 * WORKERS
 
 
 def digest_of(handle: int) -> bytes:
-    """Return the BLAKE3-256 hash of the file `handle`; several threads hash a large one."""
+    """Return the BLAKE3-256 hash of the file `handle`, by several threads; raises `OSError`."""
     return _native.hash_file(handle, WORKERS)
 
 

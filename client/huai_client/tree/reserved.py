@@ -31,10 +31,11 @@ class NotOursError(HuaiError):
 
 
 def open_own(dest: int, dest_path: Path, path: RelPath) -> int:
-    """Open the directory `path` in `dest`; makes missing components (0700).
+    """Return a handle of the directory `path` in `dest`; makes missing components (0700).
 
-    `dest_path` is `dest` in messages.  Raises `NotOursError` if another user can write to one of
-    them: such permissions are not repaired, as others may have put anything there.
+    `dest_path` is `dest` in messages.  Raises `NotOursError` if a component is not a directory, or
+    another user can write to it: such permissions are not repaired, as others may have put anything
+    there.
     """
     current, where = os.dup(dest), RelPath(b"")
     try:

@@ -139,7 +139,7 @@ class Tree(View):
         return self._carry_out("prepare", items, places)
 
     def publish_files(self, items: Sequence[File], places: Places) -> RowResult:
-        """Rename prepared files to their paths, replacing leaves."""
+        """Rename prepared files to their paths, replacing leaves, which are kept with `keep`."""
         return self._begin_keeping(items[0].path) or _row(
             self._native.carry_out("publish", items, places)
         )
@@ -160,7 +160,7 @@ class Tree(View):
         return self._stage(items[0].path) or self._carry_out("link", items)
 
     def make_symlinks(self, items: Sequence[Symlink]) -> RowResult:
-        """Make symlinks, replacing leaves."""
+        """Make symlinks, replacing leaves, which are kept with `keep`."""
         return self._stage(items[0].path) or self._carry_out("symlink", items)
 
     def settle_leaves(self, items: Sequence[File | Symlink]) -> RowResult:

@@ -47,7 +47,7 @@ class View:
 
     @property
     def finish(self) -> Finish:
-        """The functions by which the engine sets the owner of an entry."""
+        """Functions from names of users and groups to numbers to set; None sets no owner."""
         owners = self.owners
         return (_unset, _unset) if owners is None else (owners.user, owners.group)
 
@@ -110,12 +110,12 @@ class View:
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
     def is_directory(self, path: RelPath) -> bool:
-        """Return True if `path` is a directory."""
+        """Return True if `path` is a directory, False if missing; raises `PathError` as `stat`."""
         status = self.stat(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def survey(self, candidates: _native.Candidates) -> None:
-        """Read the attributes of all new `candidates`.
+        """Read the local attributes of all new `candidates` into them.
 
         Raises `PathError` if one cannot be read, or the leader of an expected hardlink.
         """
@@ -128,7 +128,7 @@ class View:
     def hash_candidates(
         self, candidates: _native.Candidates, damaged: bytes, tick: Callable[[], None]
     ) -> None:
-        """Hash the files whose attributes do not show if they have the expected content.
+        """Hash the candidates whose attributes do not show if they have the expected content.
 
         An unreadable one gets the digest `damaged`.  `tick` is called ten times a second, and may
         raise to end the reading, as does a `StorageError` of the disk.
@@ -171,7 +171,8 @@ class View:
     ) -> tuple[bytes, tuple[bytes, int] | None]:
         """Stage the first of `files` with content from the second, sources in this tree.
 
-        The arguments and the result are those of the engine's `Tree.stage_copies`.
+        Returns a byte for each file, 0 if it was not staged, and path and errno of a full disk, or
+        None.  The arguments are those of the engine's `Tree.stage_copies`.
         """
         return self._native.stage_copies(files, until, area, may_continue)
 
