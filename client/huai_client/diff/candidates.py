@@ -117,7 +117,7 @@ def diff_damage(
     """Compare the paths that `verify` reported with `target`.
 
     Files with damaged content count as different.  A path that `target` does not have is only
-    reported as extraneous, unless `delete_extraneous` is set.
+    reported as extraneous, unless `delete_extraneous` is set.  Raises `UnreadableTreeError`.
     """
     differences = list(damage)
     paths = {difference.path for difference in differences}

@@ -85,7 +85,7 @@ Finding: TypeAlias = Match | Missing | Rest
 
 
 class Compared(NamedTuple):
-    """One step of a comparison."""
+    """One step of a comparison: its findings, counts, and the position up to which it reaches."""
 
     findings: Iterator[Finding]
     """In tree order, except that extraneous leaves come after the directories next to them.
@@ -197,7 +197,7 @@ class TreeComparison:
                 yield _rest(record, path)
 
     def _try_open_up(self, record: Record, path: bytes) -> bool:
-        """Open up an unreadable directory, if the view may; return True if it was closed before."""
+        """Give an unreadable directory below the top u+rwx, if the view may; return True if so."""
         closed = record.kind == UNREADABLE_DIRECTORY and record.errno == EACCES
         return closed and path != self._top and self._view.open_up(RelPath(path))
 

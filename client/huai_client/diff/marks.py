@@ -22,7 +22,7 @@ _LOOKED_AT = 256
 def tree_exists(dest: str, state: State) -> bool:
     """Return True if `dest` is an absolute path of a directory that has a name of `state.marks`.
 
-    Makes a few calls of lstat(2), usually one.
+    A tree with one entry needs no name.  Makes a few calls of lstat(2), usually one.
     """
     if not os.path.isabs(dest) or os.path.islink(dest) or not os.path.isdir(dest):
         return False

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def anywhere(_old: RelPath, _new: RelPath) -> bool:
-    """Allow every move."""
+    """Return True: every move is allowed."""
     return True
 
 
 def nowhere(_old: RelPath, _new: RelPath) -> bool:
-    """Allow no move."""
+    """Return False: no move is allowed."""
     return False
 
 
@@ -133,7 +133,7 @@ class ChangedPaths:
         return free_moves
 
     def _hindered(self, move: Move, moves: list[_PastMove], touched: "_Touched") -> bool:
-        """Return True if something else happens to the directory, so that it cannot be renamed."""
+        """Return True if it cannot be renamed: something else happens there, or links lead out."""
         table = self.table
 
         def changes_below(path: RelPath) -> bool:

@@ -34,11 +34,11 @@ class RenamedView(View):
         return super().target(self._before(path))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """Return the names in a directory."""
+        """Return the names in a directory; raises `PathError` as `View.listing` does."""
         return super().listing(self._before(path))
 
     def open_file(self, path: RelPath) -> int:
-        """Return a handle for reading a regular file, which the caller closes."""
+        """Open a regular file, or raise `PathError`; the caller closes the handle."""
         return super().open_file(self._before(path))
 
     def _before(self, path: RelPath) -> RelPath:

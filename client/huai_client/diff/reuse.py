@@ -83,7 +83,10 @@ class Matching:
         return sources
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
-        """Yield sources for files by equal digests."""
+        """Yield for files a local source of the same digest, preferably one that goes.
+
+        A file that is right here is its own source.
+        """
         needed = {*digests(self._fetches)}
         removed: dict[bytes, list[_LocalFile]] = defaultdict(list)
         by_digest: dict[bytes, _LocalFile] = {}
@@ -232,7 +235,7 @@ class ReuseSources:
         return reuses
 
     def _search_module(self, name: str, search: "_Search") -> None:
-        """Add sources from another module's tree; errors are ignored."""
+        """Add sources from another module's applied tree; none if that cannot be read."""
         other = config.load(self._root).module(name)
         # An error in another module must not stop this one.
         with suppress(HuaiError), View(Path(other.dest)) as view:

@@ -107,7 +107,7 @@ class CandidateTable(Sequence[Candidate]):
 
 
 def compare_path(view: "View", path: RelPath, expected: Entry | None) -> Candidate:
-    """Compare the local entry at a single path with `expected`, as `View.survey` does."""
+    """Return the candidate of one path, with its local entry compared; raises `PathError`."""
     table = CandidateTable(view.names)
     table.add([(path, expected, ())])
     view.survey(table.engine)
