@@ -39,6 +39,7 @@ class BlockIndexFetch:
         """Fetch the index of the file of `size` bytes with this digest; None if none is usable.
 
         The reason is reported, unless no URL has one; `content_url` is set by a server that has it.
+        Raises `TimeUpError` at the deadline.
         """
         try:
             return self._metadata.first_found(lambda url: self._fetch(url, size, digest))

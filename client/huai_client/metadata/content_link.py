@@ -29,14 +29,13 @@ def content_url(file_url: str, link: str) -> str:
 def find_content_url(metadata: Failover, *, timeout: float, deadline: Deadline) -> str:
     """Request the URL of all content from the server of the metadata.
 
-    Empty if it states none, or does not respond.
-
-    `timeout`: see `send`.
+    Empty if it states none, or does not respond; raises `TimeUpError` at the deadline.  `timeout`:
+    see `send`.
     """
     files = Files(timeout=timeout, deadline=deadline)
 
     def fetch(url: MetadataUrl) -> str | None:
-        """Return the URL in the Link header; None without one."""
+        """Return the URL in the Link header; None without one, or without static files by HTTP."""
         if not is_http(url.url):
             return None
         try:

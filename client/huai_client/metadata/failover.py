@@ -156,7 +156,7 @@ class Failover:
         return self._retry(try_all, failures)
 
     def _retry(self, try_all: Callable[[], T], failures: dict[MetadataUrl, Failure]) -> T:
-        """Return the result of `try_all`, with retries; raises the failure of the first URL."""
+        """Return the result of `try_all`, with retries; at last raise the first URL's failure."""
 
         def pause(seconds: float) -> None:
             """Wait, and report a long pause."""

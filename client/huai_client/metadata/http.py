@@ -158,7 +158,7 @@ class MetadataUrl(NamedTuple):
         """USER:PASSWORD from the URL of client.toml, or for its host from .netrc; empty if missing.
 
         A redirect target gets no other login, and this one only at the scheme, host and port of
-        that URL.
+        that URL.  Raises `UpstreamError` for an unusable .netrc.
         """
         named_url = self.configured or self.url
         if not same_service(named_url, self.url):
@@ -167,7 +167,7 @@ class MetadataUrl(NamedTuple):
         return netrc_login(named_url) if login is None else unquote_to_bytes(login)
 
     def redirected(self, url: str) -> "MetadataUrl":
-        """Return the repository at `url`, the target of a redirect."""
+        """Return the URL after a redirect to `url`, without a login; keeps the configured one."""
         if url == self.address:
             return self
         return MetadataUrl(without_login(url), self.tls, self.configured or self.url)
@@ -251,14 +251,14 @@ class Response:
         self._exchange.renew()
 
     def read_all(self, limit: int) -> bytes:
-        """Read the body, at most its first `limit` bytes."""
+        """Read the body, at most its first `limit` bytes; raises as `read` does."""
         body = bytearray()
         while len(body) < limit and (data := self.read(limit - len(body))):
             body += data
         return bytes(body)
 
     def read(self, size: int) -> bytes:
-        """Read at most `size` bytes, as soon as there are any; empty at the end."""
+        """Wait for at most `size` bytes of the body; empty at its end.  Raises as `send` does."""
         with _as_upstream_errors(self._metadata):
             return self._exchange.read(size)
 

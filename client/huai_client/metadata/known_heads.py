@@ -23,7 +23,7 @@ _DETAIL_MOST = 1000
 
 
 class KnownHead(NamedTuple):
-    """A remembered head."""
+    """The newest commit of an upstream as last seen, with its ETag or why it was refused."""
 
     commit: Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]
     detail: str

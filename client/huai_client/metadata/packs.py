@@ -59,7 +59,7 @@ def list_packs(repository: Path) -> list[Path]:
 
 
 def drop_unfinished(repository: Path) -> None:
-    """Remove the incomplete packs and locks of refs that a killed run left."""
+    """Remove incomplete packs and locks of refs that a killed run left; errors are ignored."""
     folder = repository / "objects" / "pack"
     half = (*folder.glob("tmp_*"), *folder.glob("*.keep"))
     locks = (*(repository / "refs").rglob("*.lock"), *repository.glob("*.lock"))

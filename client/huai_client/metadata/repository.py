@@ -93,7 +93,7 @@ class RefusedBeforeError(FormatError):
 
 
 class Repository:
-    """An `ObjectReader` over the downstream's copy of the metadata."""
+    """The downstream's copy of a module's metadata, which fetches, judges and keeps commits."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Repository:
         self._refused.set(address, KnownHead(commit, reason.decode()[:1000]))
 
     def withdraw(self) -> None:
-        """Remove what was fetched since `accept`, and its refs: refused packs must not pile up."""
+        """Remove packs and refs that were fetched since `accept`, lest refused packs pile up."""
         if not self._arrived:
             return
         self._forget_hashes()
@@ -212,6 +212,7 @@ class Repository:
         """Return the commit that the upstream's branch points to.
 
         If the upstream is listed and paths are doubted, list these again, and commit the result.
+        Raises as `fetch` does.
         """
         if metadata.listed is not None and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
@@ -228,8 +229,10 @@ class Repository:
         """Fetch the newest commit; the upstream sends only the objects that are missing here.
 
         `newest` is what the upstream has just reported; without it the upstream is asked first.
-        `judge` checks the commit before anything else of it is read; a refused one is removed.
-        Removes what a killed run left.  Adds to `remarks`; to undo the rest, call `withdraw`.
+        `judge` checks the commit before anything else of it is read; a refused one is removed, and
+        the error raised.  Also raises `UpstreamError`, `FormatError`, `TimeUpError`, and
+        `StoreError` if the disk fails.  Removes what a killed run left.  Adds to `remarks`; to undo
+        the rest, call `withdraw`.
         """
         drop_unfinished(self._path)
         newest = newest or find_newest(
@@ -240,7 +243,10 @@ class Repository:
         return self._judge(commit, judge)._replace(relay_urls=urls)
 
     def _judge(self, commit: str, judge: Judge) -> Commit:
-        """Return a commit if `judge` accepts it; otherwise remove it and raise the error."""
+        """Return a commit if `judge` accepts it; otherwise remove it and raise the error.
+
+        One that is untrusted or malformed is remembered as refused.
+        """
         try:
             judge(commit, self.read(bytes.fromhex(commit), "commit"), self)
         except (UntrustedError, FormatError) as error:
@@ -340,7 +346,7 @@ class Repository:
             raise self._damaged(str(error), "refs") from error
 
     def commit(self, commit: str) -> Commit:
-        """Return a commit that is here; raises `DamagedRepositoryError` if it is missing."""
+        """Return a commit that is here; raises `DamagedRepositoryError` or `FormatError`."""
         item = self.find(bytes.fromhex(commit))
         if item is None or item.kind != "commit":
             raise self._damaged("the commit is missing", commit)
@@ -358,7 +364,8 @@ class Repository:
     def keep(self, commits: Iterable[str]) -> None:
         """Make refs for exactly these commits, which the next fetch builds on.
 
-        Deletes the refs of others, and what a killed run left.
+        Deletes the refs of others, and what a killed run left.  Raises `StoreError`, or
+        `DamagedRepositoryError` for an unreadable ref.
         """
         names = set(commits)
         drop_unfinished(self._path)
@@ -375,7 +382,7 @@ class Repository:
     def keep_history(self, commit: str | None, most: int) -> None:
         """Add `commit`, if given, here and not the last one, to the history of applied commits.
 
-        Only the newest `most` are kept.
+        Only the newest `most` are kept.  Raises as `keep` does.
         """
         try:
             refs = self._history_refs()
@@ -390,7 +397,10 @@ class Repository:
             raise self._unwritable(error) from error
 
     def history(self) -> list[str]:
-        """Return the commits that `keep_history` kept, newest first."""
+        """Return the kept commits of the history that are still here, newest first.
+
+        Raises `DamagedRepositoryError` for a malformed ref.
+        """
         refs = self._refs()
         commits = [refs[name] for name in self._history_refs()]
         return [commit for commit in reversed(commits) if self.has(commit)]
@@ -400,7 +410,10 @@ class Repository:
 
     @property
     def fetched(self) -> str | None:
-        """The newest commit that was fetched, applied or not; None before the first fetch."""
+        """The newest commit that was fetched, applied or not; None before the first fetch.
+
+        Raises as `history`.
+        """
         return self._refs().get(_FETCHED)
 
     @property
@@ -434,9 +447,10 @@ class Repository:
             self._deadline = NEVER
 
     def find(self, oid: bytes) -> GitObject | None:
-        """Return an object of any kind, if it is here (`Objects`).
+        """Return an object of any kind (`Objects`); None if it is not here.
 
-        Raises `DamagedRepositoryError` for one that cannot be read or is damaged.
+        Raises `DamagedRepositoryError` for one that cannot be read or is damaged, `TimeUpError`
+        after the deadline of `until`.
         """
         if self._deadline is not NEVER:
             self._deadline.check("the metadata are complete, and nothing was changed")
@@ -456,8 +470,8 @@ class Repository:
     def repack(self, limit: int = _PACKS_MAX) -> None:
         """Make one pack of what is kept, if `needs_repack` says so for `limit` packs.
 
-        Everything else is dropped: what was fetched and is not kept.
-        May be interrupted anywhere.  A failure changes nothing; the next run tries again.
+        Everything else is dropped: what was fetched and is not kept.  May be interrupted anywhere.
+        After a failure the old packs stay, and the next run tries again.
         """
         if not needs_repack(self._path, limit):
             return

@@ -53,7 +53,7 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
 
 
 def decode_modules(body: bytes, place: str) -> list[ServedModule]:
-    """Decode the response of the server at `place`; raises `UpstreamError` if it is malformed."""
+    """Decode the response of the server at `place`, sorted; raises `UpstreamError` if malformed."""
     try:
         return sorted(_decode_module(item) for item in json.loads(body)["modules"])
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -64,7 +64,7 @@ def decode_modules(body: bytes, place: str) -> list[ServedModule]:
 
 
 def suggest_module(url: MetadataUrl, name: str) -> str:
-    """Return a hint about an upstream that does not have `name`, after one request to it."""
+    """Return a hint about an upstream without `name`, after one request, which may fail."""
     try:
         names = [each.name for each in list_modules(url, timeout=_PROBE_SECONDS)]
     except HuaiError:

@@ -61,7 +61,7 @@ def load_trusted(path: Path) -> TrustedKeys | None:
 
 
 def save_trusted(path: Path, trusted: TrustedKeys) -> None:
-    """Replace the keys in one durable step."""
+    """Replace the keys in one durable step; raises `StateError` if they cannot be written."""
     number, keys, threshold = trusted.keys
     replace_durably(path, msgspec.json.encode(_Record(1, number, keys, trusted.anchors, threshold)))
 
@@ -181,7 +181,7 @@ class Signatures:
             ) from None
 
     def keep(self, commit: str) -> None:
-        """Record the trusted keys of `commit` in their file, now that it is accepted."""
+        """Record the keys of `commit`, which is accepted, if they changed; raises `StateError`."""
         verdict = self._verdicts.get(commit)
         if verdict is not None and verdict.trusted != self._former:
             save_trusted(self._path, verdict.trusted)
@@ -231,7 +231,7 @@ class Signatures:
             )
 
     def _trusted(self, key: str, chain: KeyChain | None) -> TrustedKeys:
-        """Return the trusted keys after accepting `chain` from a commit signed by `key`."""
+        """Return the keys to trust after a commit by `key` with `chain`; raises as `follow`."""
         if self._accepted is not None:
             return self._accepted._replace(keys=follow(self._accepted.keys, chain, self._floor))
         if self._anchors:

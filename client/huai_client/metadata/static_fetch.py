@@ -62,7 +62,7 @@ class Files:
             yield self._response(url, path, stack)
 
     def _response(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
-        """Request `path`, first at the last redirect target of `url`, and remember the target."""
+        """Request `path` at the last redirect target of `url`, else at `url`; note the target."""
         target = self._targets.pop(url, None)
         if target is not None:
             try:

@@ -158,7 +158,11 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
             raise BrokenError(self._end, self._proxy, self.refusal)
 
     def _step(self) -> None:
-        """Wait for the next event; raises `TimeoutError` or `TimeUpError` by the rules."""
+        """Wait for the next event, or let a paused transfer continue.
+
+        Raises `TimeoutError` after a pause without data, `SlowError` for a response that trickles,
+        and `TimeUpError` at the deadline.
+        """
         if self._paused:
             self._paused = False
             self.curl.pause(pycurl.PAUSE_CONT)
@@ -175,7 +179,7 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         self._session.step(self._deadline.bound(min(slow, silent) - now))
 
     def _take_header(self, line: bytes) -> int | None:
-        """Add a header line; returns `_ABORT` if the head is too long or wrong."""
+        """Add a header line; return `_ABORT` if the head is too long, or wrong (`broken`)."""
         try:
             self._last_data, self._has_data = time.monotonic(), True
             self._head_bytes += len(line)
@@ -193,7 +197,10 @@ class Exchange(Handle, AbstractContextManager["Exchange"]):
         return None
 
     def _take_body(self, data: bytes) -> int | None:
-        """Buffer data for the reader, or pause the transfer while the buffer is full."""
+        """Buffer data for the reader, or pause the transfer while the buffer is full.
+
+        Keeps an exception in `broken`, and returns `_ABORT`.
+        """
         try:
             self._last_data, self._has_data = time.monotonic(), True
             if len(self._body) >= _BUFFERED_MOST:

@@ -93,7 +93,7 @@ class Handle:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
     def set_url(self, address: str) -> None:
-        """Set the URL of the request."""
+        """Set the URL of the request, and for the first of HTTPS the trusted authorities."""
         self.curl.setopt(pycurl.URL, address)
         if address[:6].lower() == "https:" and not self._has_authorities:
             # Once: a handle is used for one content file after the other.
@@ -101,7 +101,7 @@ class Handle:
             self._has_authorities = True
 
     def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
-        """Open a socket, unless the address is refused (`allowed_addresses`)."""
+        """Open a socket, or return `SOCKET_BAD` with the reason in `refusal` or `broken`."""
         try:
             allowed = self.allowed_addresses
             self.refusal = allowed.refusal(str(address.addr[0])) if allowed else ""

@@ -29,7 +29,7 @@ _LAST_BYTES = 8192
 
 
 class BoundedProcess:
-    """A process that is run once."""
+    """A process that is run once, within limits on time, memory, output and silence."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """`command` and `environment` are all that the process gets."""

@@ -166,7 +166,7 @@ class GitProgram:
         return process.output
 
     def _environment(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """Return git's environment, with `options` as its configuration."""
+        """Return git's environment, with `options` (and `_http_options`) as its configuration."""
         settings = (*options, *(self._http_options() if is_http(self._metadata.url) else ()))
         variables = git_environment(settings, protocols="http:https:ssh:git:file")
         if not is_http(self._metadata.url):
@@ -176,7 +176,7 @@ class GitProgram:
         return variables
 
     def _http_options(self) -> Iterator[tuple[str, str]]:
-        """Yield git's options for proxy, certificates and login."""
+        """Yield git's options for proxy, certificates and login; raises as `check_key`."""
         metadata = self._metadata
         proxy, files = proxy_for(split_url(metadata.url)), metadata.tls.at(metadata.url)
         check_key(files)

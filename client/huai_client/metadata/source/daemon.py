@@ -85,12 +85,12 @@ class ListedDaemon:
         self._folder = os.fsencode(folder + "/" if folder else "")
 
     def list_tree(self, entries: EntryList) -> ListOutcome:
-        """Add all entries to `entries`."""
+        """Add all entries of the tree to `entries`; return if the list is partial, and why."""
         arguments = [f"-{_ALWAYS}r{_CAPABILITIES}".encode()]
         return self._list(arguments, self._folder, (), entries)
 
     def list_top(self, entries: EntryList) -> ListOutcome:
-        """Add the entries of the folder itself, without those below its subfolders."""
+        """Add the entries of the folder itself, not those below its subfolders."""
         arguments = [f"-{_ALWAYS}d{_CAPABILITIES.replace('i', '')}".encode()]
         return self._list(arguments, self._folder, (), entries)
 
@@ -170,7 +170,7 @@ class ListedDaemon:
 
     @contextmanager
     def _connection(self) -> Iterator[socket.socket]:
-        """Connect to the daemon, through its proxy if it has one; may raise `UpstreamError`."""
+        """Yield a connection to the daemon, by its proxy if any; may raise `UpstreamError`."""
         seconds = self._deadline.bound(min(self._timeout, _CONNECT_SECONDS))
         proxy = self._proxy
         if proxy is None and os.environ.get(RSYNC_PROXY):
@@ -202,7 +202,10 @@ class ListedDaemon:
         raise UpstreamDownError(f"{self._url}: {proxy}: an endless response", hint=proxy.hint)
 
     def _greet(self, connection: socket.socket, lines: socket.SocketIO) -> int:
-        """Exchange versions, name the module, log in; return the protocol or raise an error."""
+        """Exchange versions, name the module, log in; return the protocol.
+
+        Raises `UpstreamError` if the daemon refuses, or is something else.
+        """
         greeting = _line(lines)
         words = greeting.split()
         if not greeting.startswith(b"@RSYNCD: ") or len(words) < 2:

@@ -120,7 +120,7 @@ def poll_listed(
 
 
 def describe_listing(url: ListedUrl, timeout: float) -> str:
-    """Return a sentence on how the upstream at `url` is listed; may list names of a daemon."""
+    """Return a sentence on how `url` is listed; asks a daemon, and may raise `UpstreamError`."""
     if url.settings.source:
         return f"{url} does not run huai: {describe_source(url.settings)}"
     daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
@@ -233,7 +233,10 @@ class SourceFetch:
         return "" if has_none else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
-        """Return the files that show if the tree changed; may ask the daemon."""
+        """Return the files that show if the tree changed; may ask the daemon.
+
+        None for a list that is printed.
+        """
         if self._text:
             return ()
         if self._settings.probe:
@@ -244,7 +247,10 @@ class SourceFetch:
 
     @contextmanager
     def _fetched(self, name: str) -> Iterator[Path]:
-        """Fetch a published list; yield its path until the end of the block."""
+        """Fetch a published list, and yield its path; it is deleted at the end of the block.
+
+        Raises `UpstreamDownError` if rsync fails.
+        """
         path = self._path / f"{LIST_NAME}.new"
         try:
             with suppress(OSError):  # rsync transfers only where it differs, into a new file

@@ -59,7 +59,7 @@ def probe(daemon: ListedDaemon, probes: Sequence[str]) -> str:
 
 
 def describe(daemon: ListedDaemon, settings: ListSettings) -> str:
-    """Return a sentence on how this upstream is listed, and at what cost to it."""
+    """Return a sentence on how an upstream is listed, and at what cost to it; may ask `daemon`."""
     if settings.probe:
         return f"{settings.probe} tells whether anything is new; then all of it is listed"
     if published := find_published(daemon):

@@ -33,7 +33,7 @@ def describe_source(settings: ListSettings) -> str:
 
 
 class TextSource:
-    """A program of the administrator, or a file on a web server."""
+    """The list of an upstream that a program of the administrator prints, or a web server has."""
 
     def __init__(self, url: ListedUrl, *, timeout: float, deadline: Deadline) -> None:
         """`timeout` limits each pause without data, in seconds."""
