@@ -75,7 +75,7 @@ class _Goal(NamedTuple):
 
 
 class PlanBuilder:
-    """The plans of one run."""
+    """A builder of the plans of one run: of a sync, a repair, or the deletions that are due."""
 
     def __init__(self, mirror: Mirror, options: SyncOptions, repository: Repository) -> None:
         """`repository` holds the commits to plan for.
@@ -134,7 +134,7 @@ class PlanBuilder:
         """Return a plan that brings the paths in `damage` back to `commit`, the applied one.
 
         No deletion is delayed, and no local file is a source unless its digest proves it.  Raises
-        `TooManyDeletionsError` as `update`.
+        `TooManyDeletionsError` or `UnreadableTreeError` as `update`.
         """
         goal = self._applied_goal(commit, state)
         extraneous = self._options.delete_extraneous
@@ -210,7 +210,7 @@ class PlanBuilder:
     def _compare(
         self, view: View, past: list[Selection], selection: Selection, *, whole_tree: bool
     ) -> TreeDiff:
-        """Compare the tree with `selection`: all of it with `whole_tree`."""
+        """Compare the tree with `selection`, wholly (`whole_tree`) or where `past` differs."""
         shares = self._module.duplicates == "hardlink"
         if whole_tree:
             extraneous = self._options.delete_extraneous
@@ -269,7 +269,7 @@ class PlanBuilder:
 
     @cached_property
     def rules(self) -> Rules:
-        """The filter and modes of this run."""
+        """The filter and modes of this run; raises `FilterError` for a malformed filter."""
         return rules_of(self._mirror, self._options)
 
     def walks(self, state: State) -> bool:
@@ -321,7 +321,7 @@ class PlanBuilder:
 
 
 def applied_selection(commit: Commit, state: State) -> Selection:
-    """Return the applied `commit`, seen through the filter with which it was applied."""
+    """Return the applied `commit` with its recorded filter, or raise `HuaiError`."""
     return Selection(commit.snapshot, Rules.from_key(state.filter))
 
 
@@ -337,7 +337,7 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
 
 
 def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
-    """Return the order by client.toml and the known profiles, without the upstream's rules."""
+    """Return the order without the upstream's rules; raises as `publish_order` does."""
     silent = commit.descriptor._replace(publish=())
     volatile = list_volatile_rules(module, silent)
     return PublishOrder(commit.snapshot, profiles(), _own_rules(module), (), volatile)

@@ -35,7 +35,7 @@ class DeleteLimitError(HuaiError):
 
 
 class DeletionLimits:
-    """The limits of one run."""
+    """The limits of one run on deletions, in the whole tree and in single directories."""
 
     def __init__(self, limit: str, directories: Mapping[str, str | int]) -> None:
         """`limit`: `max_delete`.  `directories`: by directory ("/dists", or "/*")."""
@@ -95,7 +95,10 @@ def check_deletions(deletions: int, limit: str, entries: int) -> None:
 
 
 def allowed_deletions(limit: str, entries: int) -> int:
-    """Return the number of deletions that `limit` allows in a tree of `entries` entries."""
+    """Return the allowed deletions; a share of `entries` allows at least 1000.
+
+    Raises `DeleteLimitError` for a malformed limit.
+    """
     number, is_share = parse_limit(limit)
     return max(_LEAST_SHARE, entries * number // 100) if is_share else number
 
@@ -121,9 +124,9 @@ def check_directories(
 ) -> None:
     """Raise `TooManyDeletionsError` if a directory loses more than its limit allows.
 
-    `limits`: by directory ("/dists", or "/*"), a count or a share such as "10%".  `entries_in`
-    yields the former entries of a directory, itself included.  Only as many are read as decide:
-    at a limit of 10%, ten times the number of deletions.
+    `limits`: by directory ("/dists", or "/*"), a count or a share such as "10%"; `DeleteLimitError`
+    for a malformed one.  `entries_in` yields the former entries of a directory, itself included.
+    Only as many are read as decide: at a limit of 10%, ten times the number of deletions.
     """
     by_path = parse_limits(limits)
     top_limit = str(limits[EACH]) if EACH in limits else None

@@ -40,7 +40,7 @@ class Matcher(Generic[T]):
         self._engine = _native.PublishPatterns([row(pattern) for pattern, _ in pairs])
 
     def find(self, path: RelPath, *, symlink: bool) -> T | None:
-        """Return the value of the first matching pattern, if there is one."""
+        """Return the value of the first pattern that matches `path`; None without one."""
         (first,) = self._engine.first([path], symlink=symlink)
         return None if first is None else self._values[first]
 
@@ -165,7 +165,7 @@ class PublishOrder(Territory):
         return not item.directory and self.stage_of(item.path) == POINTERS
 
     def repository_of(self, path: RelPath) -> RelPath | None:
-        """Return the top of the outermost repository around `path`, if there is one."""
+        """Return the top of the outermost repository around `path`; None outside of all."""
         inside = self._engine.around(parent(path))
         return self._repository(inside[0]).top if inside else None
 

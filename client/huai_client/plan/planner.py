@@ -26,7 +26,7 @@ The argument has paths of the wanted snapshot, and True for symlinks."""
 
 
 def make_plan(candidates: Iterable[Candidate], moves: Iterable[Move], stages_of: StagesOf) -> Plan:
-    """Return the operations for `candidates`."""
+    """Return the ordered operations that make all `candidates` as expected, after `moves`."""
     planned = CandidateTable.of(candidates).engine.plan()
     stages = planned.in_stages(len(STAGES), bytes(stages_of(planned)))
     return Plan(
@@ -43,7 +43,7 @@ def make_plan(candidates: Iterable[Candidate], moves: Iterable[Move], stages_of:
 
 
 def changed_directories(plan: Plan) -> set[RelPath]:
-    """Return directories in which the plan changes names: their times are set at the end."""
+    """Return directories in which names change, and moved ones: their times are set at the end."""
     paths = _parents(plan.clear) | _parents(plan.removals)
     paths |= {parent(path) for path in plan.make if path}
     for move in plan.moves:
@@ -83,7 +83,7 @@ def replace_volatile(
     newer: Mapping[RelPath, File],
     unchanged: Collection[RelPath],
 ) -> Plan:
-    """Return the plan with the arrived files (`newer`), and without the `unchanged` ones."""
+    """Return the plan without the `unchanged` volatile files, and the others last, as arrived."""
     if not volatile:
         return plan
 
@@ -98,7 +98,7 @@ def replace_volatile(
 
 
 def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
-    """Add "link" to the differences of files that need an inode of their own.
+    """Return the comparison, with "link" among the differences of files that need their own inode.
 
     `may_share`: files of equal content share an inode until their attributes differ.  Without it
     only an interrupted run shares inodes, and all names of such an inode are candidates.  If the

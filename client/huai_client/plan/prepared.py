@@ -46,7 +46,7 @@ class PlanSummary(NamedTuple):
 
 
 def summarize(plan: Plan) -> PlanSummary:
-    """Add up a plan."""
+    """Return the number of operations of each kind, and bytes; reused files are counted apart."""
     files, reuses = plan.fetches, plan.reuses
     total = sum(sizes(files))
     reused = list[int]()

@@ -153,11 +153,14 @@ class ProtectedContents:
         return path in self._containing
 
     def contains_directly(self, path: RelPath) -> bool:
-        """Return True if the directory `path` itself contains a protected name."""
+        """Return True if a name in the directory `path` is protected, or it is unreadable."""
         return bool(self._split(path)[0])
 
     def _split(self, path: RelPath) -> tuple[set[RelPath], set[RelPath]]:
-        """Return the protected paths in a directory, and its unprotected subdirectories."""
+        """Return the protected paths in a directory, and its unprotected subdirectories.
+
+        A directory that cannot be read counts as protected.
+        """
         try:
             leaves, folders = self._tree.listing(path)
         except PathError:
@@ -246,7 +249,10 @@ def _contains_protected(path: RelPath, tree: ReadableTree, contents: ProtectedCo
 
 
 def _detach(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
-    """Return the candidate without the link to a leader that is protected or left out."""
+    """Return the candidate without the link to a leader that is protected or left out.
+
+    If its file has several names, it needs an inode of its own.
+    """
     target = candidate.expected
     if not isinstance(target, File) or target.link is None:
         return candidate
