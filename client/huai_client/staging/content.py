@@ -56,11 +56,11 @@ def verify(
     finish: Finish | None = None,
     check: Callable[[], None] = no_check,
 ) -> Verdicts:
-    """Compare each of `files` with the file below the directory `folder`: size, time and digest.
+    """Return the results of comparing `files` with those below the directory `folder`.
 
-    `placed`: inodes, by path, of files that were there before.  `cut`: the run that wrote there was
-    interrupted.  `finish`: sets their attributes.  An exception of `check`, which is called now and
-    then, ends the comparison.
+    Compares size, time and digest.  `placed`: inodes, by path, of files that were there before.
+    `cut`: the run that wrote there was interrupted.  `finish`: sets their attributes.  An exception
+    of `check`, which is called now and then, ends the comparison.
     """
     path = os.fsencode(handle_path(folder))
     run = dict(placed or {}), cut, finish
@@ -87,7 +87,7 @@ def by_arrival(
 
 
 def may_stand_for(status: os.stat_result, file: File) -> bool:
-    """Return True if the arrived version of a volatile `file` may be published in its place."""
+    """Return True if a volatile `file` arrived as a regular file, not too large or older."""
     if not stat.S_ISREG(status.st_mode) or status.st_size > VOLATILE_BYTES:
         return False
     if status.st_mtime_ns % _SECOND == 0:  # peers older than protocol 31 send whole seconds

@@ -32,7 +32,7 @@ _PATH_MOST = 4095
 
 
 class Incoming:
-    """The folder `incoming` below the staging area's handle."""
+    """The folder `incoming` of the staging area: what runs of a transfer receive, and verify."""
 
     def __init__(
         self, root: int, ready: ReadyStore, partials: Partials, finish: Finish | None
@@ -294,7 +294,7 @@ class Incoming:
                     yield path, folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _accept_left(self, run: int, by_path: Mapping[RelPath, File]) -> None:
-        """Verify files that an interrupted run left; delete those of other names or with links."""
+        """Delete what an interrupted run left with several links; verify the files of `by_path`."""
         for path, folder, name, status in self._left_in(run):
             # Linked here, in a directory that was about to be published.
             if path not in by_path and status.st_nlink > 1:

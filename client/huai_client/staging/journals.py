@@ -81,7 +81,7 @@ class Journal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Journals:
-    """The journals of one module."""
+    """The journals of one module: for each file being changed in place, how to finish that."""
 
     def __init__(self, folder: Path, dest: Path) -> None:
         """`dest` is the top of the module's tree.  The caller holds the module's lock."""
@@ -97,7 +97,7 @@ class Journals:
         return frozenset(os.fsencode(name) for name in names if not name.endswith(_NEW))
 
     def write(self, journal: Journal) -> None:
-        """Write a journal durably."""
+        """Replace the journal of a file durably; raises `OSError` if that fails."""
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700)
             sync_folder(self._folder.parent)
@@ -116,7 +116,7 @@ class Journals:
                 yield name, RelPath(b""), None
 
     def drop(self, name: bytes) -> None:
-        """Delete a journal durably."""
+        """Delete a journal durably, if it exists."""
         with suppress(FileNotFoundError):
             self._path(name).unlink()
             sync_folder(self._folder)

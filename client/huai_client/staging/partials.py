@@ -29,7 +29,7 @@ def intended_path(path: bytes, known_paths: Container[bytes]) -> bytes:
 
 
 class Partials:
-    """The folder `partial` below the staging area's handle."""
+    """The folder `partial` of the staging area: the beginnings of files, by a hash of the path."""
 
     def __init__(self, root: int) -> None:
         """Open the folder, made if absent."""
@@ -73,7 +73,7 @@ class Partials:
             yield handle
 
     def drop(self, path: bytes) -> None:
-        """Drop the partial of `path`."""
+        """Drop the partial of `path`, if there is one."""
         name = hashed(path)
         if name in self._names:
             _native.remove_all(self._handle, name)

@@ -46,7 +46,7 @@ class Patch(NamedTuple):
 
 
 class Patches:
-    """The folder `patches` below the staging area's handle, made with the first patch."""
+    """The folder `patches` of the staging area, made with the first patch of a file in place."""
 
     def __init__(self, root: int, journals: Journals | None) -> None:
         """List what interrupted runs left.  `journals`: None if no file may be changed."""
@@ -177,7 +177,10 @@ def finish_patches(journals: Journals) -> list[str]:
 
 
 def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
-    """Finish one change; return False if the patch or its target does not match the journal."""
+    """Change one file by its patch; return False if it or its target does not fit the journal.
+
+    Also False for an error that is not the disk's.
+    """
     dest = Path(os.fsdecode(journal.dest))
     with (
         _ignore_foreign_errors(),

@@ -41,7 +41,7 @@ def boot_id(secret: bytes = b"") -> bytes:
 
 
 class ReadyStore:
-    """The folders `ready` and `unverified` below the staging area's handle."""
+    """The folders of verified content (`ready`), and of that to verify again (`unverified`)."""
 
     def __init__(self, root: int, boot: bytes) -> None:
         """Open both folders, and move the files of another run from `ready` to `unverified`.
