@@ -135,7 +135,10 @@ def _run_rsync(
 def _settle(
     shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
 ) -> None:
-    """Accept the arrived files of `batch`, and leave only those in the folder of run `number`."""
+    """Accept the arrived files of `batch`, and make partials of the others, which stay open in it.
+
+    Records the files that rsync could not read.
+    """
     requested = len(batch.open)
     _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(paths(batch.open)):
@@ -210,7 +213,10 @@ def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
 def _verify(
     shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
 ) -> None:
-    """Accept the arrived files that match their metadata; leave the others open in `batch`."""
+    """Accept the arrived files that match their metadata, and newer versions of volatile ones.
+
+    The others stay open in `batch`, with their verdicts.
+    """
     is_complete = failure is None and not run.output.unverified
     verdicts = shared.staging.incoming.accept(
         batch.open, number, cut=failure is not None, ended=run.ended, check=shared.processes.check

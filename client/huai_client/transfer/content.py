@@ -115,7 +115,11 @@ class UpstreamContent:
     def stage(
         self, prepared: PreparedPlan, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
-        """Link, clone or copy the content of local files, and transfer the rest."""
+        """Link, clone or copy the content of local files, and transfer the rest.
+
+        Drops what is staged of other files.  Raises what `fetch` does, `ContentUrlError` without a
+        URL, and `StorageError` for a full disk.
+        """
         plan, volatile = prepared.plan, prepared.volatile
         files = plan.fetches
         if volatile:
@@ -242,7 +246,8 @@ def offered_urls(
 ) -> list[ContentUrl]:
     """Return the `content_urls` of a commit; if it names none, that of the metadata's server.
 
-    Raises `ContentUrlError` if none may be used.  `timeout` in seconds.
+    Raises `ContentUrlError` if none may be used, `TimeUpError` at the deadline.  `timeout` in
+    seconds.
     """
     metadata_urls = [each.url for each in upstream.metadata.urls]
     if not content_urls and not any(map(login_of, metadata_urls)):
@@ -255,7 +260,7 @@ def offered_urls(
 
 
 def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:
-    """Raise `UndigestedError` for a file without a digest, volatile ones aside."""
+    """Raise `UndigestedError` for content without a digest, that of volatile files aside."""
     for path, size, digest in zip(paths(files), sizes(files), digests(files), strict=True):
         if digest is None and size and path not in volatile:
             raise UndigestedError(

@@ -55,7 +55,7 @@ def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
 
 
 def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Copy the open files of `batch` from `url`; return an error if that cannot be opened.
+    """Copy the open files of `batch` from `url`; return an error if it cannot be opened, or None.
 
     Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
     the local disk could not take the files.

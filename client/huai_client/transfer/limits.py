@@ -134,7 +134,7 @@ class Bandwidth:
 
 
 class Grant(NamedTuple):
-    """The resources of one run."""
+    """The share of one run in the limits: slots of the host, bandwidth and connections."""
 
     slots: tuple[int, ...]
     """Handles that rsync inherits, and holds until it ends."""
@@ -165,7 +165,8 @@ class Admission:
     def admit(self, url: ContentUrl, pause: Callable[[float], None]) -> Iterator[Grant]:
         """Wait until a run may begin at `url`, and hold its resources within the block.
 
-        `pause` sleeps for a number of seconds; it raises to end the waiting.
+        `pause` sleeps for a number of seconds; it raises to end the waiting.  Raises
+        `ConnectionLimitError` if the lock files of the host cannot be made.
         """
         options = self._options
         several = HTTP_CONNECTIONS if url.transport is Transport.HTTP else 1

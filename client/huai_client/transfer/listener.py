@@ -81,7 +81,7 @@ class Tally:
             self._report_progress()
 
     def completed(self, stream: int, received: int) -> None:
-        """Record the end of `stream`'s run, which `received` bytes; from now on verdicts count."""
+        """Record the end of `stream`'s run and its bytes; from now on verdicts count."""
         with self._lock:
             self.received += received
             self._in_flight.pop(stream, None)

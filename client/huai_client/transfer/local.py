@@ -131,7 +131,10 @@ class LocalContent(AbstractContextManager["LocalContent"]):
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Stage `twins` from `files` that are ready now; the other twins stay absent."""
+        """Stage `twins` from `files` that are ready now; others stay absent.
+
+        Raises `StorageError`.
+        """
         firsts = {reuses[file.path].source for file in twins}
         sources_by_path = {file.path: file for file in within(files, firsts)} if twins else {}
         staging = self._staging

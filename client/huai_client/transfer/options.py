@@ -102,7 +102,7 @@ class TransferOptions:
 
     @classmethod
     def of(cls, mirror: Mirror) -> Self:
-        """Return the options by the table of a module in client.toml."""
+        """Return the options of a module; raises `TransferOptionsError` for a value not allowed."""
         module = mirror.config
         return cls(
             streams=module.streams,
@@ -119,7 +119,7 @@ class TransferOptions:
         )
 
     def __post_init__(self) -> None:
-        """Raise `TransferOptionsError` for a value that makes rsync hang, do nothing or delete."""
+        """Raise `TransferOptionsError` for a number too small, or a forbidden rsync option."""
         for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
             if getattr(self, name) < 1:
                 raise TransferOptionsError(f"{name} must be at least 1", hint=_HINT)

@@ -57,7 +57,10 @@ class Shared:
     """Volatile files that differ from the metadata, as they arrived."""
 
     def __post_init__(self, files: Sequence[File]) -> None:
-        """Cut `files` into batches, and share the limits among the streams."""
+        """Cut `files` into batches, and share the limits among the streams.
+
+        Raises `RsyncRequirementError` if rsync is needed and unusable.
+        """
         options = self.options
         parts = options.streams * (_TURNS if self.sources.divides else 1)
         even = max(_FEW_FILES, -(-len(files) // parts))

@@ -82,6 +82,7 @@ class Sources:
         """Return the usable URLs; the first got least of its share, and is charged with `size`.
 
         Without shares among those of the first priority, they are in order, and none is charged.
+        Raises as `usable` does.
         """
         urls = self.usable()
         with self._lock:
@@ -114,7 +115,7 @@ class Sources:
             return True
 
     def answered(self, url: ContentUrl) -> None:
-        """Record that `url` sent what it has."""
+        """Record that `url` responded, so that its earlier failures are forgotten."""
         self._memory.succeeded(url.service, str(url))
 
     def failed(self, url: ContentUrl, failure: TransferError) -> bool:
@@ -150,7 +151,7 @@ _KIBIBYTE = 1024
 
 
 class Pace:
-    """The rate of one attempt."""
+    """The rate of one attempt, watched to find out if another URL would be faster."""
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ class Streams:
         return self._failed
 
     def _work(self, stream: int) -> None:
-        """Transfer one batch after the other, until none is left or the deadline."""
+        """Transfer batch after batch until none is left or the deadline; wait if it is full."""
         shared = self._shared
         while (batch := self._next_batch()) is not None:
             files, size = len(batch.open), sum(sizes(batch.open))
@@ -98,7 +98,7 @@ class Streams:
                 return
 
     def _try_repeatedly(self, batch: Batch, stream: int) -> list[Batch]:
-        """Try all URLs, and repeat that as long as it may help; returns what `_try_urls` does."""
+        """Try all URLs, and repeat that as long as it may help; returns, raises as `_try_urls`."""
         shared, options = self._shared, self._shared.options
         unanswered: list[TransferError] = []
 

@@ -138,7 +138,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._retries.append(file)
 
     def _record_refusal(self, file: File, verdict: Verdict) -> None:
-        """Record that a file is not served, or try it again; raises after many such in a row."""
+        """Record that a file is not served, or try it again.
+
+        Raises a `TransferError` after many such in a row.
+        """
         self._failed_in_row += 1
         failing = verdict.meaning is Meaning.FAILING
         if self._failed_in_row >= _FAILURES_MOST and not self.arrived_paths and not self._waiting:
@@ -194,7 +197,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._shared.tally.arrived(files, stream=self._stream)
 
     def _judge_other(self, file: File, modified: int | None) -> None:
-        """Accept, request again or reject a complete file that does not match the metadata."""
+        """Accept, request again or reject a complete file that does not match the metadata.
+
+        Raises `WrongContentError` for one with a digest, if there is another URL.
+        """
         if file.path in self._shared.options.volatile:
             self._judge_newer(file, modified)
         elif file.path in self._beginnings and self._may_try(file):
@@ -205,7 +211,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
                 self._leave_url(file)
 
     def _judge_newer(self, file: File, modified: int | None) -> None:
-        """Accept the newer version of a volatile file, or refuse it."""
+        """Accept the newer version of a volatile file, or delete it and record a mismatch."""
         incoming = self._shared.staging.incoming
         newer = None
         if modified is not None:

@@ -100,7 +100,7 @@ def _watch(
 ) -> Callable[[int], None]:
     """Return the function to call at each tick, with the number of bytes received.
 
-    It reports progress, and raises if the server is silent or too slow.
+    It reports progress, and raises if the server is silent or too slow, or the time is over.
     """
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)

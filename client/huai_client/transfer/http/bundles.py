@@ -183,7 +183,7 @@ class _Bundles(Sink):
         self._reached = None
 
     def request(self) -> bytes:
-        """Return the body of a request for the files without a verdict."""
+        """Return the body of a request for the next files without a verdict, as many as fit."""
         body, size = [], 0
         for path in self._requested[self.files : self.files + BUNDLE_PATHS]:
             size += len(path) + 1

@@ -122,7 +122,7 @@ class Connections(AbstractContextManager["Connections"]):
         return bool(self._busy)
 
     def _fill(self, work: Work) -> bool:
-        """Start as many requests as allowed; return True if any is in progress."""
+        """Start all allowed requests, none after a failure; return True if any is in progress."""
         while self._failure is None and len(self._busy) < self._window:
             if self._waiting_jobs:
                 job, hops = self._waiting_jobs.popleft()
@@ -188,7 +188,7 @@ class Connections(AbstractContextManager["Connections"]):
             work.end_job(request.job, Verdict(Meaning.FAILING, reason))
 
     def _conclude_refusal(self, work: Work, request: ContentRequest) -> None:
-        """Record a connection to an address that is not permitted."""
+        """Give up a URL whose address is not permitted; for a redirect, only its file."""
         if request.hops:
             reason = f"a redirect to an internal address: {request.refusal}"
             work.end_job(request.job, Verdict(Meaning.UNFIT, reason))
@@ -211,7 +211,10 @@ class Connections(AbstractContextManager["Connections"]):
         return self._strikes < _STRIKES_MOST
 
     def _conclude_response(self, work: Work, request: ContentRequest, verdict: Verdict) -> None:
-        """Follow a redirect, stop at a full server, or pass the verdict to `work`."""
+        """Follow a redirect, note a failure if the server is full, or pass the verdict to `work`.
+
+        A body of the wrong length is passed on as `OTHER`.
+        """
         job = request.job
         if verdict.meaning is Meaning.REDIRECT:
             try:

@@ -56,7 +56,7 @@ class Job:
         return self.position == self._end
 
     def begin(self, verdict: Verdict) -> None:
-        """Start the body of a response."""
+        """Continue where the body of a response begins, and start the sink there."""
         self.position = verdict.begins
         if self._requested.changes:
             self._end = self.position
@@ -74,7 +74,10 @@ class Job:
         self.position = self._requested.first
 
     def record_break(self) -> int:
-        """Record a broken connection; return the number in a row without new bytes."""
+        """Record a broken connection; return the number in a row without new bytes.
+
+        Without a digest that proves the file, its bytes are requested again from the first.
+        """
         self._breaks = 0 if self.position > self._furthest else self._breaks + 1
         self._furthest = max(self._furthest, self.position)
         if not self._requested.proved:

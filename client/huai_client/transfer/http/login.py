@@ -27,7 +27,7 @@ LOGIN_HINT = (
 
 
 def headers_for(url: ContentUrl, file: Path | None) -> tuple[str, ...]:
-    """Return the header lines for the service of `url`.
+    """Return the header lines for the service of `url`; none if the upstream named it.
 
     Raises `TransferOptionsError` for an unusable `file`, `UpstreamError` for an unusable netrc.
     """

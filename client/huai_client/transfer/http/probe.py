@@ -97,7 +97,10 @@ def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> 
 
 
 def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
-    """Request at most 256 KiB of `file`, for at most 5 seconds; a timeout is not a `failure`."""
+    """Measure a request for at most 256 KiB of `file`, 5 seconds at most.
+
+    A timeout is not a `failure`.
+    """
     until = Deadline.after(min(_SECONDS, options.deadline.left))
 
     def watch(_: int) -> None:

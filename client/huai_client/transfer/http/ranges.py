@@ -47,7 +47,7 @@ def fetch_ranges(
     next_piece: Callable[[], Piece | None],
     watch: Callable[[int], None],
 ) -> TransferError | None:
-    """Request pieces of `file` from `url` until `next_piece` has none; return the error.
+    """Request pieces of `file` from `url` until `next_piece` has none; return an error or None.
 
     `next_piece` is called whenever there is room for one more, and may return one again later, as
     long as any is in progress.  A piece receives its bytes in order, several pieces by turns; they

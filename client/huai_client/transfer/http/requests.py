@@ -80,7 +80,7 @@ class ContentRequest(Handle):
             self.curl.setopt(option, value)
 
     def begin(self, job: Job, address: str, headers: Sequence[str]) -> None:
-        """Request the bytes of `job` from `address`, with `headers`."""
+        """Prepare the request for the bytes of `job` from `address`; the loop sends it."""
         self.job = job
         self.refusal = ""
         self._head.clear()

@@ -135,7 +135,7 @@ class LargeFiles:
         return file.size if linked is None else file.size - 1
 
     def _find_older(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
-        """Return the file at `path`, or else its namesakes; each with its known blocks."""
+        """Return the file at `path`, with its blocks if known; else namesakes of known blocks."""
         present = stack.enter_context(opened(self._view, path))
         former = self._former
         if present is not None:
@@ -171,7 +171,11 @@ class LargeFiles:
         return min(sources, key=lambda each: index.unknown_bytes(each.blocks), default=None)
 
     def _make(self, file: File, index: BlockIndex, older: BlockSource | None) -> ReuseMethod | None:
-        """Stage `file`; return the method, or None if blocks were fetched or are missing."""
+        """Stage `file`; return the method, or None if blocks were fetched or are missing.
+
+        What was made of an incomplete file is kept for the next run.  Raises `OSError` on a full
+        disk.
+        """
         incoming = self._staging.incoming
         with incoming.filling(file) as (run, target):
             try:
@@ -197,7 +201,7 @@ class LargeFiles:
         return result.way
 
     def _fill(self, new_file: NewFile, older: BlockSource | None) -> _Result | None:
-        """Fill the new file; return None if it is not complete."""
+        """Fill the new file; return None if it is not complete or not right."""
         blocks, source = (older.blocks, older.file.handle) if older else (None, None)
         in_place = older is not None and self._may_patch(new_file, older)
         with self._staging.left_of(new_file.file) as partial:
@@ -229,7 +233,7 @@ class LargeFiles:
 
 
 class Means(NamedTuple):
-    """The resources of a run."""
+    """The upstream, URLs, options and local files by which large files are updated."""
 
     upstream: Upstream
     urls: Sequence[ContentUrl]

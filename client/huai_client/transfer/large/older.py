@@ -93,7 +93,7 @@ class Former(NamedTuple):
     """Nanoseconds since the epoch: a file that was changed later is not trusted."""
 
     def namesakes(self, path: RelPath) -> list[RelPath]:
-        """Return the paths of other issues of the file at `path`."""
+        """Return at most three paths that differ from `path` in the numbers of the name only."""
         listing = self.selection.snapshot.listing(parent(path))
         if listing is None:
             return []

@@ -68,7 +68,7 @@ class Pieces(AbstractContextManager["Pieces"]):
         return self._tally.received
 
     def urls(self) -> list[ContentUrl]:
-        """Return the URLs that may have pieces, in the order of use; raises if all refused."""
+        """Return the URLs that may have pieces, in the order of use; raises as `Sources.usable`."""
         usable = self._sources.usable()
         return [
             url for url in usable if url.transport is Transport.HTTP and url not in self._whole_only
@@ -132,7 +132,7 @@ class Pieces(AbstractContextManager["Pieces"]):
         return ranges.left()
 
     def _fetch_one(self, url: ContentUrl, new_file: NewFile, ranges: SharedRanges) -> None:
-        """Fetch ranges from `url`; after a failure use it no longer, or last."""
+        """Fetch ranges from `url`; report a failure, after which it is used no longer, or last."""
         failure = self._range_sources[url].fetch(new_file, ranges)
         if failure is None:
             self._sources.answered(url)

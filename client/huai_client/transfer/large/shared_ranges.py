@@ -40,7 +40,7 @@ class AssignedRange:
 
 
 class SharedRanges:
-    """The ranges of one file; mirrors have numbers."""
+    """The ranges of one file, shared by several mirrors, which have numbers.  Thread-safe."""
 
     def __init__(self, spans: Iterable[Span], clock: Callable[[], float] = time.monotonic) -> None:
         """`spans` in the order of use; they do not overlap."""

@@ -160,7 +160,7 @@ class RsyncProcess:
         self.ended = not pipes.get_map()
 
     def _reap(self) -> None:
-        """Wait for its end, kill it if that takes too long, and close the pipes."""
+        """Wait for its end, kill it if that takes too long, and close the pipes; set `ended`."""
         self.output.read_errors(b"\n")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
@@ -226,7 +226,7 @@ def require_rsync(program: str) -> tuple[int, int, int]:
 
 
 def check_options(program: str, options: Sequence[str]) -> None:
-    """Raise `TransferOptionsError` if `program` does not know one of `options`."""
+    """Raise `TransferOptionsError` if `program` runs, and does not know one of `options`."""
     try:
         done = _run_version(program, *options)
     except (OSError, ValueError, subprocess.TimeoutExpired):
@@ -241,7 +241,7 @@ class StoppedError(Exception):
 
 
 class ProcessGroup:
-    """The runs of a transfer, shared by all its streams."""
+    """The runs of a transfer, shared by all its streams, that one of these may stop together."""
 
     def __init__(self, deadline: Deadline) -> None:
         """No run begins after the `deadline`."""
