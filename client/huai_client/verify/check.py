@@ -76,7 +76,7 @@ def check_steps(
 def _read(
     view: View, match: Match, hashing: Hashing[Match], tally: VerifyTotals
 ) -> Iterator[FoundDifference]:
-    """Queue a file for hashing, and yield the differences that are known by now."""
+    """Queue a file for hashing; yield differences known by now, its own if it is unreadable."""
     try:
         handle = view.open_file(match.expected.path)
     except PathError as error:

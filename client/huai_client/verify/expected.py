@@ -64,7 +64,7 @@ class ExpectedTree:
         return {entry.path: entry for entry in entries}
 
     def is_expected_deviation(self, deviation: FoundDifference) -> bool:
-        """Return True if a path differs from the selection on purpose."""
+        """Return True for a difference on purpose, such as a delayed deletion or volatile file."""
         difference, expected = deviation
         if difference.kind is DifferenceKind.EXTRANEOUS:
             return difference.path in self._waits

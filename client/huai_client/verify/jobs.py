@@ -125,7 +125,7 @@ class SampleJob(VerifyJob):
         *,
         content: bool,  # noqa: ARG002
     ) -> StartedJob:
-        """Begin; the findings include all picked files, with and without `content`."""
+        """Begin behind `after`; the findings include all picked files, even without `content`."""
         entries = expected.required(self._picked(expected.selection))
         files = (
             entry

@@ -57,7 +57,7 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
-    """Update the record at `path`, if there is one, to `commit`; else the next `verify` does."""
+    """Update the record at `path`, if it exists, to `commit`; errors are left to `verify`."""
     if path.exists():
         with suppress(StateError), VerificationRecord(path) as record:
             follow_selection(record, commit, selection)
@@ -66,7 +66,7 @@ def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
 def follow_selection(record: VerificationRecord, commit: str, selection: Selection) -> None:
     """Replace the parts of `record` with those of `selection`, of the applied commit `commit`.
 
-    Changed parts have to be verified again.
+    Changed parts have to be verified again; those that are gone are dropped.
     """
     with record.writing():
         refiltered = record.record_applied(commit, selection.rules.key())

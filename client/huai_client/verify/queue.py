@@ -84,7 +84,10 @@ class Queue:
         )
 
     def _interrupted(self) -> Unfinished | None:
-        """Return the part that an earlier run began; a run without a limit does all parts again."""
+        """Return the part that an earlier run began, if it is in the requested path; else None.
+
+        None too for a run without a limit: it does all parts again.
+        """
         part = self._record.unfinished(content=self._request.content)
         if part is None or not self._request.limited:
             return None
@@ -133,7 +136,10 @@ class Queue:
                 self._record.record_damage(path, self._before[path] + damaged[path])
 
     def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
-        """Return the number of paths in these parts that differ after a repair of this run."""
+        """Return how many paths still differ after a repair, by those of `damaged` that were begun.
+
+        An earlier run found these; it had begun the part.
+        """
         return {path: self._before[path] for path in damaged if path in self._before}
 
     def left(self) -> int:

@@ -33,7 +33,7 @@ class _Doubt(NamedTuple):
 
 
 class Recheck:
-    """A collection of the paths of one run that seem to differ."""
+    """The paths of one run that seem to differ: each is compared again before it is reported."""
 
     def __init__(self, lock: Path, on_difference: Callable[[Difference], None]) -> None:
         """Call `on_difference` with each path that does differ."""
@@ -46,7 +46,7 @@ class Recheck:
     def add(
         self, part: RelPath, deviations: Iterable[FoundDifference], expected: ExpectedTree
     ) -> None:
-        """Add the differences between the part at `part` and `expected`."""
+        """Add the differences of the part at `part` from `expected`, except those on purpose."""
         new = [
             _Doubt(part, each, expected)
             for each in deviations
@@ -75,7 +75,7 @@ class Recheck:
             self._compare_again(view, now())
 
     def _compare_again(self, view: View, expected: ExpectedTree) -> None:
-        """Compare all pending paths, correct the counts, and report those that do differ."""
+        """Compare all pending paths; correct the counts, and report those that do differ."""
         view.refresh()
         pending, self._pending = self._pending, []
         old = [each.deviation.difference.path for each in pending if each.expected is not expected]
@@ -117,7 +117,10 @@ def _compare_path_again(
 
 
 def _compared(view: View, entry: Entry, before: Difference, *, same: bool) -> Difference | None:
-    """Compare a path again; keep what only reading shows from `before` if `entry` is the same."""
+    """Compare a path again; return the difference, or None if nothing differs.
+
+    What only reading shows is kept from `before` if `entry` is the `same`.
+    """
     candidate = compare_path(view, entry.path, entry)
     if not candidate.present:
         return Difference(entry.path, DifferenceKind.MISSING)

@@ -97,7 +97,7 @@ class VerifyRun:
         return self._expected
 
     def _do_job(self, view: View, record: VerificationRecord, queue: Queue, job: VerifyJob) -> bool:
-        """Do a job; returns False if the time was over before its end."""
+        """Do a job and record its progress; return False if the time was over before its end."""
         part = queue.beginning(job)
         before = part.damaged
         while True:
@@ -117,7 +117,10 @@ class VerifyRun:
     def _segments(
         self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
     ) -> Iterator[_Segment]:
-        """Yield the segments of the job after `after`, until a run changes the tree."""
+        """Yield the segments of the job after `after`, until a run changes the tree.
+
+        An error after such a change only ends them.
+        """
         try:
             for segment in self._read(view, expected, job, after):
                 if not expected.holds():
@@ -131,7 +134,7 @@ class VerifyRun:
     def _read(
         self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
     ) -> Iterator[_Segment]:
-        """Yield the differences of a job, segment by segment."""
+        """Yield the differences of a job, segment by segment, the last with the position None."""
         content = self._request.content
         started = job.start(view, expected, after, content=content)
         deviations: list[FoundDifference] = []

@@ -90,7 +90,7 @@ def read_account(path: Path) -> Account | None:
 
 
 def times_of(path: Path, inside: RelPath) -> PartTimes | None:
-    """Return the recorded times of the part that holds `inside`, or None."""
+    """Return the recorded times of the part that holds `inside`; None without or if damaged."""
     with suppress(*DAMAGES), closing(_opened(path)) as db:
         for part in (inside, *ancestors(inside)):
             row = db.execute(
