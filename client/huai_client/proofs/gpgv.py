@@ -103,7 +103,10 @@ def _verdict(command: Sequence[str], run: Run) -> str:
 
 
 def _not_clear_signed(path: Path) -> str:
-    """Return an error if there is text outside of the signed one, which gpgv would skip."""
+    """Return why a file is not one signed text and nothing else, or an empty text.
+
+    gpgv would skip any other text.
+    """
     with path.open("rb") as file:
         text = file.read(_MOST + 1)
     if len(text) > _MOST:

@@ -28,7 +28,7 @@ from huai_schema.paths import relative
 
 
 class Prover:
-    """The proofs of one module."""
+    """A prover of changed package repositories, before their pointers are published."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror

@@ -143,7 +143,10 @@ def lay_out(view: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
 def _in_staging(
     changed: Changed, plan: Plan, tree: View, staged: Callable[[File], tuple[int, bytes] | None]
 ) -> dict[RelPath, bytes | Symlink]:
-    """Return, by path, where the staged content of changed files is, or the symlink."""
+    """Return the changed symlinks, and the places of files with staged content, by path.
+
+    A hardlink has the content of its leader; files without content are left out.
+    """
     contents: dict[RelPath, bytes | Symlink] = {}
     leaders: dict[RelPath, list[RelPath]] = {}
     for path, entry in changed.entries.items():
