@@ -59,11 +59,11 @@ def execute(
     withholding: Withholding | None = None,
     facts: FileFacts = _NO_FACTS,
 ) -> Report:
-    """Execute `plan`; calls `on_step` for each step, after its row was done.
+    """Execute `plan`, and return the report; calls `on_step` for each step, after its row was done.
 
-    `staged` locates the content of files.  `withholding` has the earlier failures.
-    After an interrupted run a new plan, made from the tree as the run left it, finishes the work.
-    Raises `StorageError` if the disk is full, read-only or failing; the rest was not tried.
+    `staged` locates the content of files.  `withholding` has the earlier failures.  After an
+    interrupted run a new plan, made from the tree as the run left it, finishes the work.  Raises
+    `StorageError` if the disk is full, read-only or failing; the rest was not tried.
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
@@ -171,7 +171,7 @@ class _Run:
             self._make_room(plan, arrives)
 
     def _make_room(self, plan: Plan, concerns: Callable[[RelPath], bool]) -> None:
-        """Clear the way and make directories at the paths that this `concerns`."""
+        """Clear the way, and make directories that are not published whole, where it `concerns`."""
         for site, items in by_site(item for item in plan.clear if concerns(item.path)).items():
             if self._withholding.makes_way(site, [item.path for item in items]):
                 self._clear(site, items)
@@ -190,7 +190,10 @@ class _Run:
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
-        """Delete `items`, in the way of an entry at `site`; if that fails, `site` waits."""
+        """Delete `items`, in the way of an entry at `site`; if one fails, `site` waits.
+
+        Deletes nothing, and reports `site`, if a directory holds a path that no snapshot names.
+        """
         try:
             extraneous = self._find_extraneous(items)
         except PathError as error:
@@ -264,7 +267,7 @@ class _Run:
             self._subtrees = whole_directories(plan, self._staged, volatile)
 
     def publish(self, stage: Stage, number: int) -> None:
-        """Publish one stage: content, attributes, hardlinks and symlinks."""
+        """Publish what may be of one stage: content, attributes, hardlinks and symlinks."""
         tree, waiting = self._tree, self._withholding
 
         def may(entry: Entry) -> bool:

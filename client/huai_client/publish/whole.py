@@ -93,7 +93,7 @@ def whole_directories(
 def _add_files(
     plan: Plan, staged: Callable[[Sequence[File]], Places], new: Mapping[bytes, _New]
 ) -> None:
-    """Add the files of `plan` to their directories in `new`."""
+    """Add the files of `plan`, by stage, to their directories in `new`, if those are new."""
     for number, stage in enumerate(plan.stages):
         places = staged(stage.fetches)
         for folder, begin, end, run in places.arrived.directories(stage.fetches):
