@@ -25,7 +25,7 @@ from huai_schema.paths import RelPath
 
 
 class ListKind(StrEnum):
-    """A kind of list."""
+    """The kinds of the lists of changed paths that a hook gets."""
 
     WRITTEN = "written"
     DELETED = "deleted"
@@ -98,7 +98,7 @@ class Changes:
         return self._folder / kind
 
     def record_plan(self, prepared: PreparedPlan) -> None:
-        """Record durably what a plan may change; call it before anything is changed."""
+        """Record durably what a plan may change, if `listed`; call it before the first change."""
         plan = prepared.plan
         self._new_directories.update(plan.make)
         self._moves.update({each.new: (each.old, each.old in plan.forwards) for each in plan.moves})
@@ -117,7 +117,10 @@ class Changes:
             sync_folder(self._planned)
 
     def record_step(self, step: str, path: RelPath) -> None:
-        """Count and list a change to the tree; call it after each one."""
+        """Count a change to the tree, and list it if `listed`; call it after each one.
+
+        Raises `ListError` if the list cannot be written.
+        """
         for kind, line in self._lines_of(StepKind(step), path):
             self.counts[kind] += 1
             if self._listed:

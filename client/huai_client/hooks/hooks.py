@@ -51,7 +51,7 @@ def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
 
 
 def list_variables(changes: Changes) -> dict[str, str]:
-    """Return further variables, for `on_change`."""
+    """Return the variables that only `on_change` gets: the lists, and HUAI_INTERRUPTED."""
     lists = {f"HUAI_{kind.upper()}_LIST": str(changes.path(kind)) for kind in ListKind}
     return {**lists, "HUAI_INTERRUPTED": str(int(changes.interrupted))}
 
