@@ -130,7 +130,7 @@ def _lone(change: Change) -> File | None:
 
 
 def _paired(removed: Iterable[File], added: Iterable[File]) -> Iterator[SnapshotChange]:
-    """Yield moves of files with equal digests, each file used once, then the remaining changes."""
+    """Yield moves of files with equal digests, each used once, and additions; then removals."""
     waiting: dict[bytes | None, list[File]] = {}
     for file in sorted(removed, key=lambda file: path_order(file.path), reverse=True):
         waiting.setdefault(file.digest, []).append(file)

@@ -35,9 +35,10 @@ _SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
-    """Call `check_config`, unless the module's table and all `dest` are as at the last success.
+    """Call `check_config`, which may raise `ConfigError`, unless the table passed it unchanged.
 
-    A success is recorded in the module's folder of the state `root`, made if missing.
+    Unchanged are the module's table and the `dest` of all.  A success is recorded in the module's
+    folder of the state `root`, made if missing.
     """
     mark = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
@@ -101,7 +102,7 @@ def _key(place: str, key: str) -> Iterator[None]:
 
 
 def _check_keys(place: str, module: Module) -> None:
-    """Raise `ConfigError` for missing, malformed or too few keys."""
+    """Raise `ConfigError` if keys are missing, malformed, or fewer than the threshold."""
     if not module.keys and not module.signers:
         if module.verify == "require":
             raise ConfigError(
@@ -214,7 +215,10 @@ def check_dest(text: str, root: Path) -> None:
 
 
 def _check_neighbours(config: ClientConfig, name: str) -> None:
-    """Raise `ConfigError` if another module writes here, unless the outer one protects it."""
+    """Raise `ConfigError` if another module has this tree, or one in it, or around it.
+
+    An outer module may protect the path of the inner one.
+    """
     module = config.module(name)
     mine = Path(os.path.realpath(module.dest))
     for other, neighbour in config.modules.items():
@@ -248,7 +252,7 @@ def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> N
 
 
 def _check_limits(place: str, module: Module) -> None:
-    """Raise an error for a malformed limit of deletions."""
+    """Raise `ConfigError` for a malformed limit of deletions."""
     if module.max_delete == "10%" and not module.max_delete_in:
         return
     from huai_client.plan.deletions import parse_limit, parse_limits
@@ -260,7 +264,7 @@ def _check_limits(place: str, module: Module) -> None:
 
 
 def _check_patterns(place: str, mirror: Mirror) -> None:
-    """Raise an error for a pattern that matches nothing, or a malformed filter."""
+    """Raise `ConfigError` for a pattern that matches nothing, or a malformed filter."""
     module = mirror.config
     for key, patterns in (("protect", module.protect), ("in_place", module.in_place)):
         if not patterns:
@@ -291,7 +295,7 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_transfer(place: str, module: Module) -> None:
-    """Raise an error for unusable content URLs, networks, headers or options."""
+    """Raise `ConfigError` for unusable content URLs, networks, headers or options."""
     if module.list_source:
         _check_list_source(place, module)
     if module.source:
@@ -332,7 +336,7 @@ def _check_source(place: str, module: Module) -> None:
 
 
 def _check_list_source(place: str, module: Module) -> None:
-    """Raise `ConfigError` for a list that cannot be fetched or printed, or does not fit a key."""
+    """Raise `ConfigError` if `list_url` or `list_command` is unusable, or conflicts with a key."""
     with _key(place, "list_url" if module.list_url else "list_command"):
         if module.list_url and not is_http(module.list_url):
             raise ConfigError(f"{masked(module.list_url)} is not the URL of a file on a web server")
@@ -365,7 +369,7 @@ def _check_tls(place: str, module: Module) -> None:
 
 
 def _check_hooks(place: str, hooks: Hooks) -> None:
-    """Raise an error for a hook that is not a program."""
+    """Raise `ConfigError` for a hook that is not a program."""
     for name in HOOK_NAMES:
         if command := hooks.command(name):
             with _key(place, name):
@@ -389,7 +393,7 @@ def _check_program(command: tuple[str, ...]) -> None:
 
 
 def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
-    """Raise an error for an unknown profile, or an unusable command or keyring."""
+    """Raise `ConfigError` for an unknown profile, or an unusable command or keyring."""
     from huai_client.plan.profiles import profiles
 
     kinds = {name: profile for name, profile in profiles().items() if profile.tops}

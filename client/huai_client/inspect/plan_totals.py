@@ -99,7 +99,7 @@ class StageTotals(NamedTuple):
 
     @classmethod
     def of(cls, stage: Stage, plan: Plan) -> "StageTotals":
-        """Add up a stage of `plan`."""
+        """Return the totals of a stage of `plan`; files with a local source count as reused."""
         sizes = [file.size for file in stage.fetches if file.path not in plan.reuses]
         every = sum(file.size for file in stage.fetches)
         reused = (len(stage.fetches) - len(sizes), every - sum(sizes))
@@ -133,7 +133,7 @@ class Forecast(NamedTuple):
 
     @classmethod
     def of(cls, prepared: PreparedPlan, runs: Path) -> "Forecast":
-        """Estimate a plan; `runs` is the path of the module's history, which is read."""
+        """Return the forecast for a plan; `runs` is the module's history, which is read."""
         totals = [StageTotals.of(stage, prepared.plan) for stage in prepared.plan.stages]
         summary = prepared.summary
         needed = seconds_needed(history.read(runs), summary.fetches, summary.fetch_bytes)

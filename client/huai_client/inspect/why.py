@@ -201,7 +201,8 @@ class Reasons(NamedTuple):
 def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
     """Collect the facts about `path`, from the tree and local records, and plan the next sync.
 
-    Raises `StateError`, `DamagedRepositoryError` or `ConfigError` if they cannot be read.
+    Raises `StateError`, `DamagedRepositoryError`, `FilterError` or `ConfigError` if they cannot be
+    read.
     """
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)

@@ -153,7 +153,7 @@ def _local_words(reasons: Reasons) -> str:
 
 
 def _next_words(preview: Preview, status: PathStatus) -> Iterator[str]:
-    """Yield a line for each effect of the next sync, at least one."""
+    """Yield a line for each effect of the next sync, or one that says "nothing"."""
     serial = preview.commit.info.serial
     if preview.compares_tree:
         yield f"compares the whole tree with serial {serial}, the newest one here"

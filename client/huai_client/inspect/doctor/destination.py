@@ -29,7 +29,7 @@ _FIX = "keep the mirror on another file system, such as ext4, xfs, btrfs or ZFS"
 
 
 def hardlinks(folder: Path) -> Finding:
-    """Check that link(2) gives an inode another name."""
+    """Check that link(2) gives an inode another name; otherwise the finding is a failure."""
     one, two = folder / "one", folder / "two"
     one.touch()
     try:
@@ -54,7 +54,7 @@ def reflinks(folder: Path) -> Finding:
 
 
 def noreplace(folder: Path) -> Finding:
-    """Check that a rename can refuse to replace a file (renameat2(2))."""
+    """Check that a rename can refuse to replace a file (renameat2(2)); warn if it cannot."""
     (folder / "old").touch()
     (folder / "taken").touch()
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -75,7 +75,7 @@ def noreplace(folder: Path) -> Finding:
 
 
 def times(folder: Path) -> Finding:
-    """Create entries in `folder`, and check that their times are kept exactly."""
+    """Check that times of entries made in `folder` are kept exactly; warn if not after 2038."""
     file, directory, symlink = folder / "timed", folder / "timed-folder", folder / "timed-link"
     file.touch()
     directory.mkdir()
@@ -97,7 +97,7 @@ def _set_time(path: Path, time: int) -> int:
 
 
 def modes(folder: Path) -> Finding:
-    """Create a file in `folder`, and check that permission bits are kept."""
+    """Check that a file made in `folder` keeps its permission bits, setuid included."""
     file = folder / "mode"
     file.touch()
     for mode in (0o604, 0o4711):
@@ -112,7 +112,7 @@ def modes(folder: Path) -> Finding:
 
 
 def any_names(folder: Path) -> Finding:
-    """Check that two different names are two files, with any bytes."""
+    """Check that names that differ, also by case, are two files; warn if they must be UTF-8."""
     if folds_case(folder):
         message = "upper and lower case are the same: files would replace each other"
         return fail(message, _FIX, ExitCode.DESTINATION)
@@ -127,7 +127,7 @@ def any_names(folder: Path) -> Finding:
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:
-    """Check that DEST exists, and that this user can change it; the error is raised."""
+    """Check that DEST exists and this user can change it, or raise `DestinationError`."""
     os.close(open_destination(mirror.dest, write=True))
     yield ok(f"{mirror.dest} can be changed")
 

@@ -65,7 +65,7 @@ Subject = TypeVar("Subject")
 
 
 class Check(NamedTuple, Generic[Subject]):
-    """A check of a subject."""
+    """A check of a subject: the function that makes it, and the checks that it needs."""
 
     id: str
     about: str
@@ -102,7 +102,7 @@ def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[C
 
 
 def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
-    """Yield the findings of `check`; an error that it raises is one."""
+    """Yield the findings of `check`; an error that it raises is one, a held lock a skip."""
     try:
         yield from check.run(subject)
     except LockedError as error:

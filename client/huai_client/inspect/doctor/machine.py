@@ -35,7 +35,7 @@ _SHARE = 20
 
 
 def rsync(_: Path) -> Iterator[Finding]:
-    """Check that rsync is installed, and new enough."""
+    """Warn of an rsync before 3.4.1; raise `RsyncRequirementError` if it is missing or too old."""
     version = require_rsync(PROGRAM)
     text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
     if version < _FIXED:
@@ -45,7 +45,7 @@ def rsync(_: Path) -> Iterator[Finding]:
 
 
 def confinement(_: Path) -> Iterator[Finding]:
-    """Check that the kernel can confine rsync to the files that it needs."""
+    """Check that the kernel can confine rsync to the files that it needs; warn if it cannot."""
     if abi := version():
         yield ok(f"Landlock {abi}: from a daemon, rsync can only read DEST and write staged files")
         return
@@ -56,7 +56,7 @@ def confinement(_: Path) -> Iterator[Finding]:
 
 
 def units(_: Path) -> Iterator[Finding]:
-    """Check that the services of huai have the restrictions that they share."""
+    """Warn if systemd has services of huai, and not the restrictions that they share."""
     services = [path for folder in UNIT_FOLDERS for path in folder.glob("huai-*.service")]
     if not services or any((folder / _RESTRICTIONS).exists() for folder in UNIT_FOLDERS):
         yield ok(f"{counted(len(services), 'service')} of huai")

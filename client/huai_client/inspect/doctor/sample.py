@@ -51,7 +51,7 @@ _FIX = (
 
 
 class Sample(NamedTuple):
-    """A file of the upstream's newest commit."""
+    """The upstream's newest commit, with a small and a large file to try content URLs with."""
 
     serial: int
     descriptor: Descriptor
@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 
 
 def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
-    """Choose a file of the newest commit; fetches missing metadata, in at most `seconds`.
+    """Choose files of the newest commit; fetches missing metadata, in at most `seconds`.
 
     Raises `UpstreamError` or `TimeUpError` if they cannot be fetched, and the errors of a sync for
     a commit that it refuses.
@@ -132,7 +132,10 @@ def _fetched(
 
 
 def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | None:
-    """Choose a file of the payload, if any: a commit made meanwhile may change the indices."""
+    """Return a small file, of the payload if possible; None if no file suits.
+
+    A commit made meanwhile may change the indices.
+    """
     order = publish_order(mirror.config, commit)
     small = [each for each in files if each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)

@@ -33,7 +33,7 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock(mirror: Mirror) -> Iterator[Finding]:
-    """Check that the lock is free, or was taken less than a day ago."""
+    """Check that the lock is free; warn if a process has held it for more than a day."""
     path = mirror.paths.lock
     if not path.exists() and not path.is_symlink():
         yield ok("free; no run yet")
@@ -63,7 +63,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def state(mirror: Mirror) -> Iterator[Finding]:
-    """Check that the state can be read, and no run was interrupted."""
+    """Check that the state can be read; warn of an interrupted run, or a tree held by an undo."""
     delayed = len(delayed_record.load(mirror.paths.delayed))
     recorded = states.load(mirror.paths.state)
     if recorded.attempted:
@@ -82,7 +82,10 @@ def state(mirror: Mirror) -> Iterator[Finding]:
 
 
 def history(mirror: Mirror) -> Iterator[Finding]:
-    """Check that the last run ended well, and `huai-rsync` leaves no calls to the real rsync."""
+    """Warn of a failed or cut last run, and of calls of `huai-rsync` left to the real rsync.
+
+    Three equal failures in a row are a failure.
+    """
     if calls := handovers.load(mirror.paths.handovers):
         fix = "give the module the filter of the call in client.toml, as HUAI-RSYNC.md says"
         yield warn(str(calls), fix)
@@ -106,7 +109,7 @@ def history(mirror: Mirror) -> Iterator[Finding]:
 
 
 def repository(mirror: Mirror) -> Iterator[Finding]:
-    """Check that the objects of the applied commit can be read."""
+    """Check that the applied commit can be read, at most 100,000 directories; warn without it."""
     applied, path = states.load(mirror.paths.state).applied, mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")
@@ -126,7 +129,7 @@ def repository(mirror: Mirror) -> Iterator[Finding]:
 
 
 def tree(mirror: Mirror) -> Iterator[Finding]:
-    """Check that DEST has synced content; if it has none, its disk may not be mounted."""
+    """Check that DEST has synced content, or raise `DestinationError`: a disk may be unmounted."""
     recorded = states.load(mirror.paths.state)
     applied, path = recorded.applied, mirror.paths.repository
     if applied is None or not path.exists():
@@ -142,7 +145,7 @@ def tree(mirror: Mirror) -> Iterator[Finding]:
 
 
 def settings(mirror: Mirror) -> Iterator[Finding]:
-    """Check URLs, limits, filter and rsync's options."""
+    """Check the module's table as `check_config` does, and raise its `ConfigError`."""
     root = mirror.root
     check_config(load(root), mirror.name, root)
     rules = rules_of(mirror, SyncOptions())
@@ -150,7 +153,7 @@ def settings(mirror: Mirror) -> Iterator[Finding]:
 
 
 def config(file: tuple[Path, ClientConfig]) -> Iterator[Finding]:
-    """Check that no two modules are mirrored into one tree."""
+    """Check that no module's tree is, or is in, the tree of another one; warn of each that is."""
     path, content = file
     trees = sorted((os.path.realpath(each.dest), name) for name, each in content.modules.items())
     clear = True

@@ -81,12 +81,15 @@ _CLOCK_WRONG = 900
 
 
 def metadata(mirror: Mirror) -> Iterator[Finding]:
-    """Check that each metadata URL has the module's newest commit."""
+    """Request the newest commit from each metadata URL; failures are warnings if one responds."""
     yield from _one_is_enough([_newest(mirror, url) for url in metadata_urls(mirror)])
 
 
 def clock(mirror: Mirror) -> Iterator[Finding]:
-    """Compare the clocks of this machine and the upstream: ages and delays depend on them."""
+    """Compare the clocks of this machine and the upstream; skipped if none sends the time.
+
+    More than 30 s apart is a warning, more than 15 minutes a failure.
+    """
     for url in metadata_urls(mirror):
         try:
             theirs = find_newest(url, timeout=_TIMEOUT).clock
@@ -99,7 +102,10 @@ def clock(mirror: Mirror) -> Iterator[Finding]:
 
 
 def content(mirror: Mirror) -> Iterator[Finding]:
-    """Check that each content URL accepts connections, and has a file of the newest commit."""
+    """Check that each content URL accepts connections, and has a file of the newest commit.
+
+    Failures are warnings if one URL is good.  May fetch metadata into a temporary folder.
+    """
     urls = own_urls(mirror.config.ranked_urls)
     sample, reason = None, ""
     try:
@@ -177,7 +183,7 @@ def _reached(mirror: Mirror, url: ContentUrl, sample: Sample | None) -> Finding:
 def _with_speed(
     finding: Finding, url: ContentUrl, sample: Sample, options: TransferOptions
 ) -> Finding:
-    """Add speed and ranges of a web server to `finding`, if that is without a problem."""
+    """Add speed and ranges of a web server to a good `finding`; return that, or a problem."""
     if finding.result is not Result.OK or url.transport is not Transport.HTTP or not sample.large:
         return finding
     from huai_client.transfer.http.probe import measure  # loads libcurl
