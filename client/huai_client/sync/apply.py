@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class PlanRunner:
-    """A runner for the plans of one run."""
+    """A runner for the plans of one run: it fetches their content, and publishes it."""
 
     def __init__(
         self,
@@ -54,7 +54,8 @@ class PlanRunner:
 
         Does nothing if the plan is empty and no staging area is left.  Publishes the files that
         arrived, except those that depend on others.  If space is short, deletes the oldest trash.
-        After success the staging area is gone; the caller records the commit as applied.
+        After success the staging area is gone; the caller records the commit as applied.  Raises
+        the errors of the content source, `DestinationError`, and `StorageError` if the disk fails.
         """
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:

@@ -63,7 +63,8 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
 
     Records the outcome, and returns it; a failure of the upstream is a part of it.  None if the
     same was attested, and sent if configured, less than `every` before `now` (s since the epoch).
-    The caller holds the module's lock.  Raises `AttestError` if the key or the tree is unusable.
+    The caller holds the module's lock.  Raises `AttestError` if the key or the tree is unusable,
+    `ConfigError` for a key that others may change, `StateError` if the record cannot be written.
     """
     settings = mirror.config.attest
     before = RecordFile(Attested, needed=False).load(mirror.paths.attested)

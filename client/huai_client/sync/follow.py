@@ -62,7 +62,7 @@ class Following:
         return True
 
     def _comes(self, is_newer: Callable[[], bool]) -> bool:
-        """Wait for a newer commit, if there was one in this run; return True if there is one."""
+        """Return True if a newer commit exists; waits for it, if this run has met one before."""
         patience = self._patience if self.plans > 1 else 0.0
         waited = 0.0
         while not is_newer():

@@ -77,7 +77,7 @@ class ModuleRecord:
         self.state = state
 
     def save(self, state: State) -> None:
-        """Save `state`, and keep its commits in the repository, no longer those of the last one."""
+        """Save `state` durably, and keep only its commits; raises `StateError` or `StoreError`."""
         self._keep_commits(state, self.state)
         states.save(self._mirror.paths.state, state)
         self._keep_commits(state)
@@ -109,7 +109,7 @@ class ModuleRecord:
             self.save(state.with_attempts((prepared.commit.id, prepared.filter)))
 
     def save_pending(self, prepared: PreparedPlan) -> None:
-        """Replace the record of delayed deletions by those of a plan that was carried out."""
+        """Replace the record of delayed deletions by those of `prepared`; raises `StateError`."""
         path = self._mirror.paths.delayed
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
@@ -117,7 +117,7 @@ class ModuleRecord:
         """Record that the tree equals the commit of `prepared`, in all records.
 
         Saves `state` with marks and `partial`.  Keeps the former commit in the history, and repacks
-        the repository.
+        the repository.  Raises `StateError` or `StoreError` if that fails.
         """
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)

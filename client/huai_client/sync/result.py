@@ -48,7 +48,7 @@ class SyncResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst exit code of the run's failures."""
+        """The worst exit code of the run's failures; `OK` if nothing failed."""
         outcome = self.outcome or Outcome((), [], [], 0)
         failures = (
             (ExitCode.MISMATCH, outcome.mismatched),

@@ -113,27 +113,37 @@ class Run:
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit, with hooks and an attestation; return the exit code.
 
-        Like the other methods, waits at most `wait` seconds for the lock of the module.
+        Like the other methods, waits at most `wait` seconds for the lock of the module, then raises
+        `LockedError`.
         """
         with module_lock(self._paths, wait=wait):
             recorded = partial(self._recorded_sync, options)
             return self._guard(recorded) if self._guard else recorded()
 
     def undo(self, *, wait: float) -> ExitCode:
-        """Bring the tree back to the commit before the last sync, on hold; return the exit code."""
+        """Undo the last sync, and hold the tree there; return the exit code.
+
+        Raises as `plan_undo`.
+        """
         with module_lock(self._paths, wait=wait), RunLog(self._paths, "undo") as run_log:
             run_log.started(states.load(self._paths.state))
             return self._undo_recorded(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> "PreparedPlan":
-        """Fetch the newest metadata, and return the plan of a sync; `approve` may refuse it."""
+        """Fetch the newest metadata, and return the plan of a sync; `approve` may refuse it.
+
+        Waits for the lock, and raises `LockedError`, as `sync` does.
+        """
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
         return prepared
 
     def plan_undo(self, *, wait: float) -> "PreparedPlan":
-        """Return the plan of an undo."""
+        """Return the plan of an undo; raises `NothingToUndoError` or `NotUndoableError`.
+
+        Waits for the lock as `sync` does.
+        """
         with module_lock(self._paths, wait=wait):
             return self._undo().prepare()
 
@@ -223,7 +233,7 @@ class Run:
         return code
 
     def _attest(self) -> None:
-        """Attest the tree, unless it is on hold or incomplete; no failure is one of the sync."""
+        """Attest the tree, unless it is on hold or incomplete; a failure is only reported."""
         from huai_client.sync.attest import attest
 
         state = states.load(self._paths.state)
@@ -238,7 +248,7 @@ class Run:
                 self._report.attested(outcome)
 
     def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
-        """Finish patches and an undo; then poll, and sync or delete what is due if needed."""
+        """Finish patches and an undo; or poll, then sync or delete what is due; return the code."""
         self._finish_patches()
         options.deadline.check("it was not begun")
         upstream = self._upstream(options)

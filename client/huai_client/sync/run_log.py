@@ -93,7 +93,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         )
 
     def unrepaired(self, count: int) -> ExitCode:
-        """Note that `count` paths could not be read or repaired; return the exit code."""
+        """Note that `count` paths could not be read or repaired; return `DIFFERS`."""
         code, reason = (
             ExitCode.DIFFERS,
             counted(count, "path cannot be read", "paths cannot be read"),

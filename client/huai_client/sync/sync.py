@@ -84,14 +84,16 @@ class Sync:
         self._builder.moves = not mirror.config.proofs
 
     def prepare(self) -> PreparedPlan:
-        """Fetch the newest metadata and plan; change nothing in the tree."""
+        """Fetch the newest metadata, and return the plan; change nothing in the tree."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
     def run(self, observer: Observer, approve: Approve) -> SyncResult:
         """Bring the tree to the newest commit; plan again while the upstream changes.
 
-        `approve` is called with each plan, before anything is staged; it may raise.
+        `approve` is called with each plan, before anything is staged; it may raise.  Raises
+        `UpstreamError`, the errors of checks and limits that refuse a commit or a plan, and those
+        of `PlanRunner.apply`.
         """
         # Waiting brings no commit of an upstream that is listed.
         following = Following(patience=0.0) if self._is_listed else Following()
@@ -105,7 +107,7 @@ class Sync:
                 return replace(result, plans=plans, nothing_at=nothing_at, listed=self._is_listed)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
-        """Bring the paths in `damage` back to the applied commit."""
+        """Bring the paths in `damage` back to the applied commit; raises as `run` does."""
         commit, before = self._applied_commit(), self._record.state
         with self._destination.open(before) as tree:
             prepared = self._builder.repair(tree, commit, before, damage)
@@ -116,7 +118,7 @@ class Sync:
         return result
 
     def delete_due(self, observer: Observer) -> SyncResult:
-        """Delete the delayed paths that are due; the newest commit is already applied."""
+        """Delete delayed paths and trash that are due; the newest commit is already applied."""
         commit, record = self._applied_commit(), self._record
         with self._destination.open(record.state) as tree:
             prepared = self._builder.due(tree, commit, record.state)
@@ -174,7 +176,7 @@ class Sync:
     # Metadata to plan
 
     def _prepare(self, view: View) -> PreparedPlan:
-        """Fetch and plan; if the local repository is damaged, empty it and fetch all again."""
+        """Fetch and plan; if the local repository is damaged, empty it and fetch all once more."""
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:

@@ -75,7 +75,8 @@ class TrashContent:
     ) -> StagedContent:
         """Stage the content from this machine.
 
-        If some is missing, removes the staging area and raises `NotUndoableError`.
+        If some is missing, removes the staging area and raises `NotUndoableError`.  Raises
+        `StorageError` for a full disk.
         """
         files = prepared.plan.fetches
         staging.prune(files)
@@ -131,7 +132,7 @@ class Undo:
             )
 
     def prepare(self) -> PreparedPlan:
-        """Plan, and change nothing in the tree; raises `NotUndoableError` if files are missing."""
+        """Return the plan; change nothing.  Raises `NotUndoableError` if files are missing."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
