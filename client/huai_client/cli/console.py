@@ -35,7 +35,7 @@ class Console:
             sys.stdout.write(text + "\n")
 
     def totals(self, received: int, total: int) -> None:
-        """Print the end of a good run; mirror managers read the sizes from its last two lines."""
+        """Log and print the sizes of a good run, unless `quiet`; mirror managers read them."""
         if received:
             self.log(f"received {received} bytes, total file size {total} bytes")
         if not self.quiet:
@@ -47,7 +47,7 @@ class Console:
         """Accept a plan; prints nothing here."""
 
     def steps(self) -> "Callable[[str, RelPath], None] | None":
-        """Return the callback after each change to the tree, if any."""
+        """Return the callback after each change to the tree; None here."""
         return None
 
     def ended(self, result: "SyncResult") -> None:

@@ -53,7 +53,7 @@ def append(path: Path, line: bytes, mode: int) -> None:
 
 @contextmanager
 def log_failures(log: LogFile | None, module: str) -> Iterator[None]:
-    """Write an exception that ends the block to the log, if there is one."""
+    """Write an exception that ends the block to `log`, if given, and raise it again."""
     try:
         yield
     except BaseException as error:

@@ -57,9 +57,9 @@ wait_option = base.wait_option("another run")
 
 
 def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
-    """Return `--all` and `--parallel` (`parallel` by default), for a command on several modules.
+    """Return a decorator for `--all` and `--parallel`, for a command on several modules.
 
-    `verb` and `done` are words of the help, such as "Sync" and "synced".
+    `verb` and `done` are words of the help, such as "Sync" and "synced"; `parallel` is a default.
     """
 
     def decorate(function: F) -> F:
@@ -82,7 +82,7 @@ def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
 
 
 def log_option(function: F) -> F:
-    """Add `--log-file`, for runs by a timer."""
+    """Add `--log-file`, for runs by a timer; the command gets `log`, a `LogFile` or None."""
 
     def opened(_: click.Context, __: click.Parameter, path: Path | None) -> LogFile | None:
         return LogFile(path.absolute()) if path else None
@@ -132,7 +132,7 @@ def _parse_overrides(
 
 
 def max_time_option(function: F) -> F:
-    """Add `--max-time`, for work that can be continued later."""
+    """Add `--max-time`, for work that can be continued later; its value is in seconds, or None."""
     return click.option(
         "--max-time",
         callback=parse_duration,
@@ -143,7 +143,10 @@ def max_time_option(function: F) -> F:
 
 
 def sync_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that `sync` and `plan` share; the function gets `options` and `wait`."""
+    """Add the options that `sync` and `plan` share; the function gets `options` and `wait`.
+
+    A malformed limit of deletions raises `DeleteLimitError` before the function is called.
+    """
 
     @wraps(function)
     def with_sync_options(
@@ -155,10 +158,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         accept_rollback: bool,
         **rest: Any,
     ) -> int:
-        """Call `function` with the parsed options, and return its exit code.
-
-        Raises `DeleteLimitError` for a malformed limit.
-        """
+        """Call `function` with the parsed options, return its code; raises `DeleteLimitError`."""
         if max_delete is not None or max_delete_in:
             from huai_client.plan.deletions import parse_exceptions, parse_limit
 
@@ -210,7 +210,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def transfer_options(function: F) -> F:
-    """Add the options that override client.toml for one run."""
+    """Add `-o` and `--bwlimit`, which override client.toml for one run."""
     options = (
         click.option(
             "-o",

@@ -52,22 +52,22 @@ def time_left(elapsed: float, *, done: int, total: int) -> float | None:
 
 
 class LoggedProgress(Listener):
-    """A listener that logs retries and waits; equal ones of a transfer are printed as one."""
+    """A listener that logs retries and waits; subclasses print them, equal ones as one."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
         self._times: Counter[str] = Counter()
 
     def retried(self, reason: str) -> None:
-        """Log the reason of a retry, and print it."""
+        """Log the reason of a retry, and print it the first time, if this class prints."""
         self._report(f"trying again: {reason}")
 
     def waiting(self, reason: str) -> None:
-        """Log the reason of a wait, and print it."""
+        """Log the reason of a wait, and print it the first time, if this class prints."""
         self._report(f"waiting: {reason}")
 
     def ended(self) -> None:
-        """Print the number of repeated messages."""
+        """Print the number of repeated messages, if this class prints."""
         for text, times in self._times.items():
             if times > 1:
                 self._write(f"{text} ... and {times - 1:,} more like it")
@@ -111,7 +111,7 @@ class PlainProgress(LoggedProgress):
         self._write(f"transferring {counted(files, 'file')}, {human(size)}")
 
     def progressed(self, size: int, files: int) -> None:
-        """Print the progress, if the interval is over."""
+        """Note the progress, and print it if the interval is over."""
         self._arrived = size
         now = self._clock()
         if now < self._next:

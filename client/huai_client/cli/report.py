@@ -185,7 +185,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
 
 
 def show_difference(console: Console, difference: Difference) -> None:
-    """Print a difference as a result."""
+    """Print a difference as a line of text, or as a JSON event."""
     detail = ", ".join(difference.attributes) or difference.reason
     text = f"{difference.kind:10} {show(difference.path)}"
     console.result(text + (f"  ({detail})" if detail else ""))
@@ -199,7 +199,7 @@ def show_difference(console: Console, difference: Difference) -> None:
 
 
 def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differences: int) -> None:
-    """Print the number of compared entries, and the verdict."""
+    """Print the verdict and the counts of a `verify`; warn of files compared without a digest."""
     tally = run.tally
     console.event(
         "verified",

@@ -29,7 +29,7 @@ _OPERATIONS = 20
 
 
 class ConsoleReport:
-    """A report that prints (`sync.run.RunReport`)."""
+    """A report of a run (`sync.run.RunReport`) that prints each event, as text or JSON."""
 
     def __init__(self, mirror: Mirror, console: Console) -> None:
         """Print to `console`, as the console of this module."""
@@ -72,14 +72,14 @@ class ConsoleReport:
         self._info(f"{hook}: {line}")
 
     def hook_ended(self, run: "HookRun") -> None:
-        """Warn if the hook failed."""
+        """Print the end of a hook as an event, and warn if it failed."""
         if run.failure:
             self._console.warning(f"the hook {run.hook} failed: {run.failure}")
         milliseconds = round(1000 * run.seconds)
         self._console.event("hook", hook=run.hook, milliseconds=milliseconds, failure=run.failure)
 
     def attested(self, outcome: "AttestOutcome") -> None:
-        """Warn if no upstream accepted the attestation."""
+        """Print an attestation as an event; warn if it was not accepted for a new reason."""
         self._console.event(
             "attestation",
             serial=outcome.attestation.serial,
@@ -201,7 +201,7 @@ class ConsoleReport:
     # A plan
 
     def plan(self, prepared: "PreparedPlan", *, every: bool) -> ExitCode:
-        """Print a plan: with `every` all operations, or the first ones."""
+        """Print a plan, with `every` all of its operations, otherwise the first 20; return `OK`."""
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
         from huai_client.inspect.plan_totals import Forecast
 

@@ -69,7 +69,7 @@ def unblock_signals() -> None:
 
 
 def forget_handlers() -> None:
-    """Reset the signal handlers of the parent.
+    """Reset the signal handlers of the parent, except ignored signals, and unblock the signals.
 
     A signal that came while the process began ends it here.
     """
@@ -82,7 +82,7 @@ def forget_handlers() -> None:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals: one at this moment would leave a child that is never reaped."""
+    """Block SIGTERM and SIGINT: one at this moment would leave a child that is never reaped."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield

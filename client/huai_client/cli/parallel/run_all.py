@@ -29,7 +29,7 @@ def with_name(name: bytes, line: bytes) -> bytes:
 
 
 class Lines:
-    """A collector of pieces of output that writes lines."""
+    """A writer that takes output in pieces, and writes whole lines with the module's name."""
 
     def __init__(self, name: str, target: BinaryIO, *, as_json: bool) -> None:
         """Write lines to `target`, with `name` in front of each unless they are JSON."""
@@ -123,7 +123,7 @@ def _ended(console: Console, name: str, code: int, seconds: float) -> None:
 
 
 def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
-    """Report the end of all modules, and to standard error those that failed."""
+    """Report the end of all modules as an event, and on standard error the failed ones."""
     failed = [name for name, code in codes.items() if code]
     code = worst_exit_code(codes.values())
     console.event(
@@ -151,7 +151,7 @@ def _exit_code(code: int) -> ExitCode | None:
 
 
 def name_of(code: int) -> str | None:
-    """Return the name of an exit code, if it has one."""
+    """Return the name of a child's exit code; None if it is unknown, or 1, which is a crash."""
     exit_code = _exit_code(code)
     return None if exit_code is None else exit_code.name
 

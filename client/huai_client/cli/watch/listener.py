@@ -38,7 +38,7 @@ PrintEvent = Callable[[dict[str, object]], None]
 
 
 class WatchedUpstream(NamedTuple):
-    """The upstream of some modules."""
+    """The servers of one upstream that announce commits, and the modules that come from it."""
 
     urls: tuple[MetadataUrl, ...]
     """The base URLs of huai servers, best first."""
@@ -52,7 +52,10 @@ class WatchedUpstream(NamedTuple):
 
 
 def group_by_upstream(mirrors: Iterable[Mirror]) -> list[WatchedUpstream]:
-    """Group modules by upstream: one connection for all with the same URLs."""
+    """Group modules by upstream: one connection for all with the same URLs.
+
+    Leaves out modules without a URL of HTTP.
+    """
     modules: dict[tuple[MetadataUrl, ...], set[tuple[str, str]]] = {}
     for mirror in mirrors:
         upstream = mirror.upstream_name
@@ -66,7 +69,7 @@ def group_by_upstream(mirrors: Iterable[Mirror]) -> list[WatchedUpstream]:
 
 
 def listen_alone(source: WatchedUpstream) -> int:
-    """Print the events of `source` in a child process, until a signal ends it."""
+    """Print the events of `source` in a child process, reconnecting, until a signal ends it."""
     forget_handlers()
 
     def print_event(line: dict[str, object]) -> None:
@@ -85,7 +88,8 @@ def listen_alone(source: WatchedUpstream) -> int:
 def _round(source: WatchedUpstream, print_event: PrintEvent) -> tuple[float, bool]:
     """Listen to the first URL that responds, until the connection ends.
 
-    Returns the least seconds to wait before the next round, and True if the connection lasted.
+    Prints why others failed. Returns the least seconds to wait before the next round, and True if
+    the connection lasted.
     """
     pauses: list[float] = []
     for position, base in enumerate(source.urls):
@@ -108,7 +112,7 @@ def _round(source: WatchedUpstream, print_event: PrintEvent) -> tuple[float, boo
 def _listen(
     base: MetadataUrl, source: WatchedUpstream, until: float, print_event: PrintEvent
 ) -> bool:
-    """Print the events; return True if the connection lasted until it was given up."""
+    """Print the events; return True if `until` was reached, False if the server ended it."""
     up = False
     for event in listen(base, (name for name, _ in source.modules)):
         if not up:

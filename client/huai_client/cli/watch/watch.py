@@ -49,7 +49,7 @@ _LEAST_SLOW_POLL = 60.0
 
 
 class Watch:
-    """The watcher of one client root."""
+    """A watcher that syncs modules when an upstream announces a commit, or a poll is due."""
 
     def __init__(self, root: Path, names: Sequence[str], console: Console) -> None:
         """Watch the modules `names`; if empty, all of the present client.toml."""
@@ -74,7 +74,8 @@ class Watch:
     def run(self) -> Never:
         """Watch until a signal ends the program; then end the running syncs, and wait for them.
 
-        Raises `ConfigError` for a wrong client.toml, or one without modules.
+        Raises `ConfigError` for a wrong client.toml, or one without modules, `UnknownModuleError`
+        if it lacks one of the names.
         """
         self._configure(load(self._root))
         reader, writer = os.pipe()
@@ -97,7 +98,10 @@ class Watch:
             signal.set_wakeup_fd(-1)
 
     def _turn(self, watchdog: float | None) -> None:
-        """Start what is due, notify the service manager, and wait for children or the next turn."""
+        """Start what is due, notify the service manager, and wait for children or the next turn.
+
+        Reads the configuration first after a signal.
+        """
         if self._reload:
             self._reload = False
             self._reload_config()
@@ -176,7 +180,10 @@ class Watch:
             )
 
     def _handle_event(self, source: WatchedUpstream, line: dict[str, Any]) -> None:
-        """Record that a listener is connected or not, or schedule an announced commit."""
+        """Record that a listener is connected or not, or schedule an announced commit.
+
+        Events of an upstream that is no longer watched are ignored.
+        """
         if source.key not in self._sources:
             return
         now = time.monotonic()
@@ -196,7 +203,10 @@ class Watch:
                 self._announce(name, line, now)
 
     def _announce(self, name: str, line: dict[str, Any], now: float) -> None:
-        """Schedule a sync for the commit in `line`, an event, unless it is applied."""
+        """Schedule a sync for the commit in `line`, an event, unless it is applied.
+
+        During a sync of the module it is only noted.
+        """
         if self._applied(name) == line["commit"]:
             return
         newer = self._newest.get(name) != line["commit"]
