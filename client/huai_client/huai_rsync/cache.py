@@ -25,7 +25,7 @@ _NAME = "rsync.json"
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The cached values for one commit."""
+    """The facts about one commit that calls of `huai-rsync` remember."""
 
     commit: str
     sources: tuple[str, ...]
@@ -42,18 +42,18 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
-    """Return the cached values, if they are for `commit`, the applied one."""
+    """Return the cached values; None unless they are for `commit`, the applied one."""
     memory = remembered(places)
     return memory if memory and memory.commit == commit else None
 
 
 def remembered(places: ModulePlaces) -> Memory | None:
-    """Return the cached values, for any commit."""
+    """Return the cached values, for any commit; None if they are missing or damaged."""
     return RecordFile(Memory, needed=False).load(_path(places))
 
 
 def remember(places: ModulePlaces, memory: Memory) -> None:
-    """Replace the cached values in their file, durably."""
+    """Replace the cached values in their file, durably; raises `StateError` if that fails."""
     states.replace_durably(_path(places), msgspec.json.encode(memory))
 
 
@@ -79,7 +79,7 @@ def _path(places: ModulePlaces) -> Path:
 
 
 def entries_of(prepared: "PreparedPlan", places: ModulePlaces, *, count: bool) -> Kinds:
-    """Return the numbers of planned entries; with a filter they are zeros unless `count`."""
+    """Return the numbers of entries that a plan selects; zeros with a filter, unless `count`."""
     from huai_client.filters import Rules  # not needed by a poll
 
     rules = Rules.from_key(prepared.filter)

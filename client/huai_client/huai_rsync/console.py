@@ -97,7 +97,7 @@ class RsyncConsole(Console):
                 self._print_items(items_of_step)
 
     def steps(self) -> "Callable[[str, RelPath], None] | None":
-        """Return a function that prints rsync's lines for a completed step, if they are shown."""
+        """Return a function that prints rsync's lines for a step; None if they are hidden."""
         return self._step if self.style.names else None
 
     def _step(self, kind: str, path: "RelPath") -> None:

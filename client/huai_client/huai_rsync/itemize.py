@@ -25,7 +25,7 @@ _LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("
 
 
 def items(plan: Plan, candidates: Iterable[Candidate]) -> Items:
-    """Return the lines of rsync for `plan`, which was made from `candidates`."""
+    """Return the lines of rsync, by step, for `plan`, which was made from `candidates`."""
     by_path = {candidate.path: candidate for candidate in candidates}
     lines: Items = {}
     new_directories = {*plan.make, *(move.new for move in plan.moves)}
@@ -80,7 +80,7 @@ def _is_named(step: PlanStep, candidate: Candidate | None) -> bool:
 
 
 def _itemized(step: PlanStep, entry: Entry, candidate: Candidate | None) -> bytes:
-    """Return the letters of `-i`; empty for a change that they do not cover."""
+    """Return the letters of `-i`; empty if nothing changes that they cover."""
     kind = b"d" if isinstance(entry, Directory) else b"L" if isinstance(entry, Symlink) else b"f"
     exists = candidate is not None and type(candidate.have) is type(entry)
     changed = candidate.differing if candidate and exists else frozenset[str]()

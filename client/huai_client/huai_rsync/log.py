@@ -104,7 +104,7 @@ Items: TypeAlias = dict[PlanStep, list[Item]]
 
 @dataclass(frozen=True, slots=True)
 class RsyncLog:
-    """A file that lines are appended to."""
+    """The file of `--log-file`, to which lines are appended as rsync does."""
 
     path: Path
 
@@ -119,7 +119,7 @@ class RsyncLog:
         return log
 
     def write(self, line: bytes) -> None:
-        """Append a line with the time; on a full disk it is lost, and the sync continues."""
+        """Append a line with the time; if that fails, it is lost, and the sync continues."""
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         try:
             append(self.path, b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line), _MODE)

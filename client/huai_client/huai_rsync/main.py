@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _run(arguments: Sequence[str]) -> ExitCode:
-    """Sync, or replace this process by rsync if huai cannot do it."""
+    """Sync, or answer a question about the program; run rsync in its place if huai cannot do it."""
     if handover.is_below():
         handover.exec_rsync(arguments)
     if [*arguments] in _ABOUT:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Treatment(Enum):
-    """A treatment of an option."""
+    """The ways in which huai treats an option of rsync: ignored, passed on, meant or refused."""
 
     IGNORED = auto()
     """Without effect, for the reason in its group."""
@@ -23,7 +23,7 @@ class Treatment(Enum):
 
 
 class Option(NamedTuple):
-    """A long option."""
+    """The treatment of a long option, and if it takes a value."""
 
     use: Treatment
     valued: bool

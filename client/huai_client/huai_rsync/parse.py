@@ -195,7 +195,7 @@ class _Reading:
                 self.info.update(dict.fromkeys(kinds, level))
 
     def result(self) -> RsyncRequest | Passthrough:
-        """Return the request, or the reason why rsync has to run."""
+        """Return the request, or a `Passthrough` with the reason why rsync has to run."""
         dest = self.operands[-1] if self.operands else ""
         remote = not dest or _REMOTE.match(dest) is not None
         targets = () if remote or len(self.operands) < 2 else (dest,)

@@ -88,7 +88,10 @@ def _first(target: "_Target") -> ExitCode:
 
 
 def _target(request: RsyncRequest, root: Path) -> "_Target":
-    """Return the destination's module, configured or discovered; or raise `RsyncNeededError`."""
+    """Return the destination's module, configured or discovered; or raise `RsyncNeededError`.
+
+    Without a module, it needs an existing tree and `--delete`.
+    """
     config = load(root)
     configured = module_at(config, request.dest)
     if configured is not None:
@@ -119,7 +122,7 @@ class _Target:
         return module_places(self.root, self.name)
 
     def sync(self) -> ExitCode:
-        """Carry out the request, print as rsync does, and record it.
+        """Carry out the request, print as rsync does, and record it; return the exit code.
 
         Raises `RsyncNeededError` if the real rsync has to run.
         """
@@ -190,7 +193,7 @@ class _Target:
         return memory is None or memory.compared + seconds <= now
 
     def _run(self, console: RsyncConsole, options: SyncOptions) -> ExitCode:
-        """Sync the module with the options of the rsync command line, without its hooks."""
+        """Sync the module by the rsync command line, without its hooks; or only plan."""
         request, module = self.request, self.module
         changed = replace(
             module,
