@@ -160,7 +160,7 @@ def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path:
     for _ in range(2):
         with pytest.raises(MissingObjectError):
             store.fetch(MetadataUrl(f"{script.url}/m.git"))
-        store.fetch_refused()
+        store.forget_refused()
     # Nothing of it is there.
     assert not store.has(mirror.head)
     assert [*(tmp_path / "repository" / "objects" / "pack").iterdir()] == []
@@ -187,7 +187,7 @@ def test_a_commit_that_was_refused_is_not_fetched_again(
         return script.packs_asked()
 
     assert [fetch("a key"), fetch("a key"), fetch("other keys")] == [1, 1, 2]
-    Repository(path).fetch_refused()
+    Repository(path).forget_refused()
     assert [fetch("a key"), fetch("a key")] == [3, 3]
     other = mirror.objects.commit(mirror.tree, bytes.fromhex(mirror.head))
     script.serve(other, pack(mirror.records()))
@@ -207,7 +207,7 @@ def test_a_pack_that_was_refused_is_not_fetched_again(
         return script.packs_asked()
 
     assert [fetch() for _ in range(3)] == [1, 1, 1]
-    Repository(path).fetch_refused()
+    Repository(path).forget_refused()
     assert [fetch(), fetch()] == [2, 2]
     os.utime(path / "refused-heads", (0, 0))
     assert [fetch(), fetch()] == [3, 3]

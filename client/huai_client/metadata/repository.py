@@ -300,7 +300,7 @@ class Repository:
         self.remarks += fetch.remarks
         return commit, packs
 
-    def fetch_refused(self) -> None:
+    def forget_refused(self) -> None:
         """Forget refused commits and lists, so that all of it is fetched again."""
         for name in (REFUSED, RECORD_NAME):
             (self._path / name).unlink(missing_ok=True)

@@ -70,7 +70,7 @@ class Sync:
         accepted = state.serial, state.identity
         self._repository = Repository(mirror.paths.repository, timeout=timeout, accepted=accepted)
         if options.adopt or options.accept_rollback:
-            self._repository.fetch_refused()
+            self._repository.forget_refused()
         self._signatures = Signatures(mirror)
         basis = (mirror.config, self._signatures.basis, state.applied)
         self._repository.judge_by(basis)
