@@ -16,11 +16,12 @@ use crate::tree::{TreeItem, decode_tree};
 /// The work of following a byte of a tree, in inflated bytes.
 const NAMING_WORK: u64 = 16;
 
-/// Fail with `Missing` for the first missing object at or below the tree `target`; also fail if the
-/// work exceeds `budget`.
+/// Fail with `Missing` for the first missing object at or below the tree `target`; also fail if a
+/// tree is malformed, or the work exceeds `budget`.
 ///
-/// `complete` are trees without missing objects: nothing that they have at the same place is looked
-/// up.  Memory grows with the number of different trees below `target`.
+/// `complete` are trees without missing objects, which `objects` must have: nothing that they have
+/// at the same place is looked up.  Of other objects only the presence is checked.  Memory grows
+/// with the number of different trees below `target`.
 pub fn check_connected(
     target: Oid,
     complete: &[Oid],

@@ -20,19 +20,19 @@ impl<'a> Cursor<'a> {
         self.0.is_empty()
     }
 
-    /// Take the next `count` bytes.
+    /// Take the next `count` bytes; `None`, and takes nothing, if fewer are left.
     pub fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// Take the next byte.
+    /// Take the next byte; `None` at the end.
     pub fn byte(&mut self) -> Option<u8> {
         self.array().map(|[byte]: [u8; 1]| byte)
     }
 
-    /// Take the next `N` bytes.
+    /// Take the next `N` bytes; `None`, and takes nothing, if fewer are left.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

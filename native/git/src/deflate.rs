@@ -43,7 +43,7 @@ impl Deflater {
         }
     }
 
-    /// Replace `to` with `content` as one zlib stream.
+    /// Replace `to` with `content` as one zlib stream; fails if memory is short.
     ///
     /// Digests, most of the bytes of many repositories, cannot be compressed, so content that looks
     /// random is stored.
@@ -68,7 +68,8 @@ impl Deflater {
     }
 }
 
-/// Return true if bytes sampled all over the content have as many values as random ones.
+/// Return true if bytes sampled all over the content have as many values as random ones; false for
+/// less than `SAMPLE` bytes.
 fn looks_random(content: &[u8]) -> bool {
     let step = content.len() / SAMPLE;
     if step == 0 {

@@ -67,7 +67,8 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Return the bytes of the base that an instruction copies.
+/// Return the bytes of the base that an instruction copies; fails if the base ends before, or the
+/// delta.
 fn copied<'a>(base: &'a [u8], code: u8, steps: &mut Cursor<'_>) -> Result<&'a [u8]> {
     let start = argument(code, OFFSET_BYTES, steps)?;
     let length = match argument(code >> OFFSET_BYTES, LENGTH_BYTES, steps)? {
@@ -80,7 +81,7 @@ fn copied<'a>(base: &'a [u8], code: u8, steps: &mut Cursor<'_>) -> Result<&'a [u
 }
 
 /// Decode a little-endian number of `bytes` bytes, of which only those are stored that are not
-/// zero: each has a bit in `present`, the first one the lowest.
+/// zero: each has a bit in `present`, the first one the lowest.  Fails if the delta ends early.
 fn argument(present: u8, bytes: u32, steps: &mut Cursor<'_>) -> Result<usize> {
     let mut value = 0_usize;
     for place in 0..bytes {

@@ -84,7 +84,8 @@ impl<'a> Blocks<'a> {
         Self { base, slots }
     }
 
-    /// Return a position in the base with these bytes; it may miss some.
+    /// Return the position of a block of the base with these bytes; `None` also for some that it
+    /// has.
     fn find(&self, wanted: &[u8; BLOCK]) -> Option<usize> {
         let number = self.slots.get(slot(wanted, self.slots.len()))?;
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -142,6 +143,7 @@ fn put_argument(value: usize, bytes: u32, delta: &mut Vec<u8>) -> u8 {
     present
 }
 
+/// Return the block that begins at `at`, which may be any position; `None` if too few bytes follow.
 fn block(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
     bytes.get(at..)?.first_chunk()
 }

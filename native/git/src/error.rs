@@ -62,7 +62,7 @@ impl Error {
         Self::Bug { what, line }
     }
 
-    /// Add an outer place to the error.
+    /// Add an outer place to the error of a broken rule; other errors are unchanged.
     #[must_use]
     pub fn within(self, outside: impl fmt::Display) -> Self {
         match self {

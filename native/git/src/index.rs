@@ -30,7 +30,8 @@ pub struct IndexEntry {
     pub crc: u32,
 }
 
-/// Encode the index of the pack with the checksum `pack_checksum`; sorts the entries by id.
+/// Encode the index of the pack with the checksum `pack_checksum`; sorts the entries by id, and
+/// fails only with `Bug`, for 2^32 of them.
 pub fn encode(mut entries: Vec<IndexEntry>, pack_checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
     entries.sort_unstable_by_key(|entry| entry.oid);
     let mut index = Vec::from(MAGIC);
@@ -83,8 +84,8 @@ pub struct Index<S> {
 }
 
 impl<S: Source> Index<S> {
-    /// Open an index; its tables must fill `source`.  Their content is checked as far as possible
-    /// when it is read; `check` reads all of it.
+    /// Open an index; fails if its header is damaged or its tables do not fill `source`.  Their
+    /// content is checked as far as possible when it is read; `check` reads all of it.
     pub fn open(source: S) -> Result<Self> {
         let size = source.size();
         if size < OIDS + CHECKSUMS {
@@ -95,7 +96,7 @@ impl<S: Source> Index<S> {
         Self::with_tables(source, &head).ok_or_else(damaged)
     }
 
-    /// Check the checksum over the whole index.
+    /// Read the whole index; fails if its checksum is wrong.
     pub fn check(&self) -> Result<()> {
         let end = self.source.size().saturating_sub(OID_BYTES as u64);
         let mut sum = Checksum::default();
@@ -124,7 +125,8 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the id at a position, from 0, among the sorted ids.
+    /// Return the id at a position, from 0, among the sorted ids; the caller must know that it is
+    /// below their number.
     pub fn oid(&self, number: usize) -> Result<Oid> {
         let at = value_at(OIDS, number, OID_BYTES)?;
         Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)
@@ -228,7 +230,7 @@ impl RecordOrder {
     }
 }
 
-/// Read the ids with these numbers, in order; all of them begin with `byte`.
+/// Read the ids with these numbers; fails unless they are sorted, and all begin with `byte`.
 fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec<Oid>> {
     let [start, end] = [numbers.start, numbers.end].map(|number| value_at(OIDS, number, OID_BYTES));
     let (start, end) = (start?, end?);
@@ -242,6 +244,7 @@ fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec
     if sound { Ok(ids) } else { Err(damaged()) }
 }
 
+/// Read the big-endian number of four bytes at the offset `at`.
 fn read_number(source: &impl Source, at: u64) -> Result<u32> {
     let bytes = read(source, at, 4)?;
     Cursor::new(&bytes).u32().ok_or_else(damaged)

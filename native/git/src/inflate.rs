@@ -87,7 +87,8 @@ fn grown(before: u64, after: u64) -> usize {
     fit(after - before)
 }
 
-/// Grow `to` to twice the bytes `written`, but not beyond `most`.
+/// Resize `to` to twice the bytes `written`, but at least `FIRST_BYTES` and at most `most`; fails
+/// if memory is short.
 fn make_room(to: &mut Vec<u8>, written: usize, most: usize) -> Result<()> {
     let size = most.min(FIRST_BYTES.max(written.saturating_mul(2)));
     reserve(to, size)?;

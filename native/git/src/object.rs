@@ -112,7 +112,8 @@ const ON_NAME: u8 = 7;
 const MORE: u8 = 0x80;
 const LAST_SHIFT: u32 = 60;
 
-/// Decode the header of a record: its form, and its inflated size, which is within the limit.
+/// Decode the header of a record: its form, and its inflated size; fails for a tag, an unknown
+/// kind, or a size above the limit.
 pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, usize)> {
     let mut byte = from.byte().ok_or_else(no_end)?;
     let code = byte >> 4 & 7;

@@ -50,7 +50,9 @@ impl<S: Source> PackReader<S> {
         }
     }
 
-    /// Read the object of an entry of `index`, and check the CRC-32 of its record.
+    /// Read the object of an entry of `index`, and check the CRC-32 of its record, but not those of
+    /// its bases.  Fails if a record is damaged, a base is missing, or a limit of `READ_…` is
+    /// exceeded.
     ///
     /// `spare` is the work in bytes that small objects made from large ones may still cost, over
     /// all reads; what this read costs of it is subtracted, and more than that is an error.

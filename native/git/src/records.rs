@@ -64,7 +64,7 @@ pub struct Records<S> {
 }
 
 impl<S: Source> Records<S> {
-    /// Open a pack after checking its header and checksum.
+    /// Read all of a pack to check its header and checksum, and begin before the first record.
     pub fn open(source: S, budget: &mut Budget<'_>) -> Result<Self> {
         let end = source.size().saturating_sub(CHECKSUM_BYTES);
         let mut window = Window::new(source);
@@ -89,7 +89,8 @@ impl<S: Source> Records<S> {
         self.count
     }
 
-    /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which must end the pack.
+    /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which
+    /// must end the pack.  Its base must be an earlier record, or an id.
     pub fn next(
         &mut self,
         budget: &mut Budget<'_>,

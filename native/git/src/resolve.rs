@@ -171,7 +171,7 @@ impl Waiting {
         self.next.push(next);
     }
 
-    /// Return true if deltas against a record wait.
+    /// Return true if deltas against an object wait: by its id, or by the number of its record.
     fn has(&self, oid: &Oid, number: usize) -> bool {
         self.on_name.contains_key(oid) || self.on_record.get(number).is_some_and(Option::is_some)
     }
@@ -185,7 +185,7 @@ impl Waiting {
         [self.on_name.remove(oid), on_record]
     }
 
-    /// Return the first delta of two lists, and remove it.
+    /// Return the first delta of two lists, and remove it; `None` if both are empty.
     fn pop(&self, lists: &mut [Option<usize>; 2]) -> Option<usize> {
         let list = lists.iter_mut().find(|list| list.is_some())?;
         let number = list.take()?;
@@ -193,7 +193,7 @@ impl Waiting {
         Some(number)
     }
 
-    /// Return any delta whose base was not found.
+    /// Return any delta whose base was not found; `None` without one.
     fn unresolved(&self) -> Option<usize> {
         let on_record = self.on_record.iter().find_map(|first| *first);
         on_record.or_else(|| self.on_name.values().next().copied())
@@ -354,6 +354,7 @@ impl<S: Source> Resolver<'_, '_, S> {
     }
 
     /// Store the id of a record's object, and its content if it names others; returns the id.
+    /// Fails if such contents exceed `room.naming`.
     fn note(&mut self, number: usize, kind: Kind, content: &[u8]) -> Result<Oid> {
         let oid = Oid::of(kind, content).map_err(|error| error.within(REPLY))?;
         if kind.names_others() {

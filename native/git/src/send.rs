@@ -38,9 +38,10 @@ pub struct SendRequest<'a> {
 }
 
 /// Make a pack of the commits, and of what the other side lacks of their trees; calls `put` with
-/// its parts, in order.
+/// its parts, in order.  A delta may be against an object below `known`, which the pack then lacks.
 ///
-/// Fails if an object is missing, and if `budget` or `put` does.
+/// Fails if an object is missing or a tree is malformed, if `budget` has to end, and if `put`
+/// fails.
 pub fn send(
     wanted: SendRequest<'_>,
     store: &mut dyn Store,
@@ -177,7 +178,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Write an object: as a delta against its base, in its packed form, or whole.
+    /// Write an object: as a delta against its base if that is shorter, else in its packed form if
+    /// that needs no object that the other side may lack, else whole.
     fn put_object(&mut self, item: &Item, out: &mut PackOut<'_, '_>) -> Result<()> {
         let oid = &item.oid;
         let packed = self.store.packed(oid)?.ok_or_else(|| missing(oid))?;

@@ -22,7 +22,8 @@ pub struct TreeItem<'a> {
     pub is_tree: bool,
 }
 
-/// Encode items, in any order, as a git tree.
+/// Encode items, in any order, as a git tree; the caller has checked that the names are valid and
+/// differ.
 pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
     items.sort_unstable_by(git_order);
     let items = items.iter();
@@ -42,8 +43,8 @@ pub fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>)
     data
 }
 
-/// Decode the items of a git tree, in git's order; an error unless they are in order, each name is
-/// there once, and all are plain blobs or trees.
+/// Decode the items of a git tree, in git's order; an error unless they are well-formed and in
+/// order, each name is there once, and all are plain blobs or trees.
 pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
     let mut rest = Cursor::new(data);
     let mut items: Vec<TreeItem<'_>> = Vec::new();

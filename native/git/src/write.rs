@@ -19,7 +19,7 @@ pub struct PackOut<'a, 'b> {
 }
 
 impl<'a, 'b> PackOut<'a, 'b> {
-    /// Begin a pack of `count` records.
+    /// Begin a pack; the caller then writes `count` records, and calls `end`.
     pub fn begin(count: u32, put: &'a mut PackSink<'b>) -> Self {
         Self {
             put,

@@ -4,6 +4,7 @@ use huai_git::delta::Delta;
 use huai_git::deltify::deltify;
 use huai_git::limits::OBJECT_BYTES;
 
+/// Return the bytes 0 to 255, 300 times: 76,800 bytes.
 fn base() -> Vec<u8> {
     (0..300).flat_map(|_| 0..=u8::MAX).collect()
 }
@@ -30,6 +31,7 @@ fn copy(offset: u32, length: u32) -> Vec<u8> {
     [&[0xff][..], &offset.to_le_bytes(), &length[..3]].concat()
 }
 
+/// Apply a delta to the base; returns the result, or the message of the error.
 fn applied(delta: &[u8]) -> Result<Vec<u8>, String> {
     let mut result = b"what was there before".to_vec();
     Delta::parse(delta)
@@ -110,6 +112,7 @@ fn delta_length(base: &[u8], target: &[u8]) -> usize {
     delta.len()
 }
 
+/// Return a line of text for each number, and no two equal ones.
 fn lines(numbers: std::ops::Range<u32>) -> Vec<u8> {
     let line = |number: u32| format!("name-{:x}\t{number}\n", number.wrapping_mul(0x9E37_79B9));
     numbers

@@ -14,6 +14,7 @@ fn oid() -> impl Strategy<Value = Oid> {
     })
 }
 
+/// Make up to 59 entries with different ids, sorted by id; some offsets need more than 31 bits.
 fn places() -> impl Strategy<Value = Vec<IndexEntry>> {
     let offset = prop_oneof![0..1_u64 << 20, (1_u64 << 31) - 1..1 << 40];
     prop::collection::btree_map(oid(), offset, 0..60).prop_map(|places| {

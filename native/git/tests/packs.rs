@@ -16,6 +16,7 @@ use proptest::prelude::*;
 const TEXT: &[u8] = b"a line of text, and another one";
 const WORK: u64 = 1 << 22;
 
+/// A repository of one blob, `TEXT`.
 struct OneBase;
 
 impl LocalObjects for OneBase {
@@ -44,6 +45,7 @@ fn record(code: u8, data: &[u8], base: &[u8]) -> Vec<u8> {
     [&head, base, &compress_to_vec_zlib(data, 6)].concat()
 }
 
+/// Resolve a pack whose only base outside of it may be `TEXT`.
 fn resolved(pack: &[u8], room: Room) -> Result<Resolved> {
     let go_on = || false;
     resolve(pack, &mut OneBase, room, &mut Budget::new(WORK, &go_on))
