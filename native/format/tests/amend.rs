@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 use model::{Change, Objects, planted};
 
+/// Make a change of any kind, mostly of the large directory.
 fn change() -> impl Strategy<Value = Change> {
     let n = || 0..100_000_usize;
     // Most changes are in the large directory, which is the second one.
@@ -32,6 +33,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// Amend a tree with the real `amend`.
 fn amended(objects: &Objects, tree: Oid, amendments: &[Amendment]) -> Amended {
     let snapshot = Snapshot {
         reader: objects,

@@ -4,6 +4,7 @@
 
 use huai_format::content::block_index::{BYTES_OF_BLOCK, BlockHasher, BlockIndex, block_size};
 
+/// Compute the index of a content, block by block.
 fn index(content: &[u8]) -> BlockIndex {
     let size = content.len() as u64;
     let block = usize::try_from(block_size(size)).unwrap();

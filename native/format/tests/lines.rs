@@ -10,6 +10,7 @@ fn directory() -> RelPath {
     RelPath::parse(b"pool/main").unwrap()
 }
 
+/// Decode the leaves `text` of `directory()`; returns the first error.
 fn decode(text: &[u8], digests: &[u8]) -> Result<Vec<Entry<'static>>, Error> {
     let directory = directory();
     Leaves::new(&directory, text, digests)
@@ -17,6 +18,7 @@ fn decode(text: &[u8], digests: &[u8]) -> Result<Vec<Entry<'static>>, Error> {
         .collect()
 }
 
+/// Return the message with which `text` is refused.
 fn refusal(text: &[u8]) -> String {
     decode(text, b"").unwrap_err().to_string()
 }

@@ -14,7 +14,7 @@ use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
 
-/// Objects in memory, with numbers as ids.
+/// Objects in memory, with a count of reads.
 #[derive(Default)]
 struct Objects {
     held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
@@ -105,6 +105,8 @@ impl Sink for DiffWords {
     }
 }
 
+/// Compare two trees, each given with its limit, in batches of about `most` differences; returns
+/// all of them.
 fn compare_limited(
     objects: &Objects,
     old: (Oid, u64),
@@ -127,6 +129,7 @@ fn compare_limited(
     }
 }
 
+/// Return the differences of two trees, which are the same in one batch and in batches of one.
 fn compare(objects: &Objects, old: Oid, new: Oid) -> Vec<String> {
     let all_at_once = compare_limited(objects, (old, 1000), (new, 1000), usize::MAX).unwrap();
     let singly = compare_limited(objects, (old, 1000), (new, 1000), 1).unwrap();

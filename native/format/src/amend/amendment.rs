@@ -23,7 +23,8 @@ pub struct Amendment {
     pub directories: BTreeSet<Vec<u8>>,
     /// Names that no longer exist.
     pub gone: BTreeSet<Vec<u8>>,
-    /// Names in an unknown state: their entries in the snapshot stay.
+    /// Names in an unknown state: their entries in the snapshot stay, without a link, and leaves
+    /// with these names are ignored.
     pub unsure: BTreeSet<Vec<u8>>,
     /// True if the directory has no further entries.
     pub is_whole: bool,

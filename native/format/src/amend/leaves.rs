@@ -26,6 +26,7 @@ pub(super) struct LeafReader<'a> {
 
 impl<'a> LeafReader<'a> {
     /// Begin at the first of the sorted lines of `text`; `digests` is their column, or empty.
+    /// Fails here or later for a name with a wrong escape.
     pub(super) fn new(text: &'a [u8], digests: &'a [u8]) -> Result<Self> {
         let mut reader = Self {
             text,

@@ -16,6 +16,7 @@ use crate::write::is_file;
 /// The new leaves of a directory.
 pub(super) struct Merged {
     pub(super) lines: Vec<u8>,
+    /// 32 bytes for each file, zeros where absent; empty if all are absent.
     pub(super) digests: Vec<u8>,
     /// The names in `gone` that the snapshot has as leaves.
     pub(super) found: BTreeSet<Vec<u8>>,
@@ -55,8 +56,9 @@ impl Merged {
         Ok(merged)
     }
 
-    /// Add the leaf of one name: the new one, or else the old one unless it is gone; for a name in
-    /// an unknown state the old one without its link.
+    /// Add the leaf of one name: the new one, or else the old one unless it is gone, is now a
+    /// directory, or the amendment is whole; for a name in an unknown state the old one without its
+    /// link.
     fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();
@@ -76,7 +78,7 @@ impl Merged {
         }
     }
 
-    /// Append a line and, for a file, its digest.
+    /// Append a line and, for a file, its digest: zeros without one.
     fn push(&mut self, line: &[u8], digest: Option<&[u8]>) {
         self.lines.extend_from_slice(line);
         if is_file(split_before(line, b'\t').1) {

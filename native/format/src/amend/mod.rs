@@ -22,8 +22,10 @@ pub use amendment::{Amended, Amendment};
 use new_tree::NewTree;
 use past::SnapshotReader;
 
-/// Amend `snapshot` with `amendments`, which are in tree order; write the objects of the new tree,
-/// and count what changed.  `limit` is the largest number of entries that the snapshot may have.
+/// Amend `snapshot` with `amendments`, one a directory and in tree order; write the objects of the
+/// new tree, and count what changed.  Without amendments nothing is read or written.
+///
+/// Fails if what is read of the snapshot is malformed, or has more than `limit` entries.
 pub fn amend<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,

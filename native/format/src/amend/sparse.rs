@@ -77,8 +77,9 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Read the start of each piece of the directory at `path` with the git tree `tree`, and find those
-    /// that change; `None` if all of it has to be read.
+    /// Read the start of each piece of the directory at `path` with the git tree `tree`, and find
+    /// those that change; `None` if all of it has to be read: for a whole amendment, a directory in
+    /// one piece, and if few lines would stay unread.
     pub(super) fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: &RelPath,
@@ -192,7 +193,8 @@ impl Sparse {
         }
     }
 
-    /// Read a piece: return its leaves if it has any, and queue its subdirectories.
+    /// Read a piece: return its leaves if it has any, set `until`, and queue its subdirectories;
+    /// `limit` is spent.
     fn read<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

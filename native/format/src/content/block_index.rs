@@ -27,7 +27,8 @@ const CHECKSUM_BYTES: usize = 4;
 /// The bytes of an index for each block.
 pub const BYTES_OF_BLOCK: usize = DIGEST_BYTES + CHECKSUM_BYTES;
 
-/// Return the block size of a file of `size` bytes.
+/// Return the block size of a file of `size` bytes: 64 KiB, doubled until the index is short
+/// enough.
 pub fn block_size(size: u64) -> u64 {
     let mut block = SMALLEST;
     while count_blocks(size, block)
@@ -155,7 +156,8 @@ impl BlockIndex {
         Ok(index)
     }
 
-    /// Decode `bytes` as the index of some file of `size` bytes, without proof.
+    /// Decode `bytes` as the index of some file of `size` bytes, without proof; an error for
+    /// another length.
     pub fn read(bytes: &[u8], size: u64) -> Result<Self> {
         let block = block_size(size);
         let blocks = usize::try_from(count_blocks(size, block)).unwrap_or(usize::MAX);

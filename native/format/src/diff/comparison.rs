@@ -92,7 +92,8 @@ impl<R: ObjectReader> Comparison<R> {
         }
     }
 
-    /// Find differences until the sink is full; returns true at the end.
+    /// Find differences until the sink is full; returns true at the end.  Fails if what is read is
+    /// malformed, or above the limit of its side.
     pub fn advance(&mut self, sink: &mut impl Sink) -> Result<bool> {
         while !sink.is_full() {
             if let Some(listings) = &mut self.listings {

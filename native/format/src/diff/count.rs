@@ -57,6 +57,7 @@ impl Sink for Tally<'_> {
 }
 
 impl Tally<'_> {
+    /// Return true if the directory, or one above it, moved.
     fn is_moved(&self, directory: &RelPath) -> bool {
         let is_one = |path: &[u8]| self.moved.contains(&RelPath::trusted(path.to_vec()));
         !self.moved.is_empty()

@@ -101,7 +101,7 @@ impl Forest {
         self.nodes.get(number)?.above
     }
 
-    /// Return the name of a directory.
+    /// Return the name of a directory; `None` for an unknown number.
     pub(crate) fn name(&self, number: usize) -> Option<&[u8]> {
         let node = self.nodes.get(number)?;
         Some(basename(node.tree.path.as_bytes()))

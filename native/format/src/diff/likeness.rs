@@ -218,9 +218,9 @@ impl SharedLines {
         }
     }
 
-    /// Return the shared lines of each new directory.  The lines that a subdirectory shares with
-    /// old ones of its name, the best `HOLDERS` of them, were added to those of their parents
-    /// before.
+    /// Return the shared lines of each new directory, by the number of the old one.  First adds the
+    /// lines that each subdirectory shares with old ones of its name, the best `HOLDERS` of them,
+    /// to those of the parents.
     fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
         for number in (0..self.0.len()).rev() {
             let Some(above) = new.above(number) else {

@@ -12,7 +12,8 @@ pub trait Sink {
     /// Return true if a batch is complete; a few more differences may follow.
     fn is_full(&self) -> bool;
 
-    /// Report a new, removed or changed entry; that of `directory` itself has an empty name.
+    /// Report a new, removed or changed entry, `None` on the side that lacks it; that of
+    /// `directory` itself has an empty name.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>);
 
     /// Report a moved directory; the differences in it follow later.
@@ -134,6 +135,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
+    /// Begin at `from`, or else at the first leaf; without a listing there are no leaves.
     fn new(
         path: &'a RelPath,
         listing: Option<&'a Listing>,

@@ -197,7 +197,8 @@ impl<'a> Pairs<'a> {
         Ok(())
     }
 
-    /// Return true if neither directory is in a pair, nor any above or below it.
+    /// Return true if no similar pair has either directory, or one above or below it, and no equal
+    /// pair the old directory or one above it; equal pairs below are for `try_alike`.
     fn may_pair(&self, new: usize, old: usize) -> bool {
         let mut line = self.gone.lineage(old);
         !line.any(|old| self.equal_of_old.contains_key(&old))
@@ -239,7 +240,8 @@ impl<'a> Pairs<'a> {
         Ok(true)
     }
 
-    /// Pair two similar directories in place of the equal pairs inside them, unless these save more.
+    /// Pair two similar directories and drop the equal pairs inside them; does nothing if these
+    /// save more.
     fn try_alike(&mut self, new: usize, old: usize, shared: u64, likeness: &Likeness) {
         let into = self.equal.range(self.added.branch(new));
         let out = self.equal_of_old.range(self.gone.branch(old));

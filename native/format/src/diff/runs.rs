@@ -95,7 +95,7 @@ impl Runs {
         })
     }
 
-    /// Return the next run of both sides.
+    /// Return the next run of both sides; `None` at the end.
     pub(super) fn next<R: ObjectReader>(
         &mut self,
         old: &mut ComparedSide<R>,
@@ -125,7 +125,8 @@ impl Runs {
     }
 }
 
-/// Return the pieces sorted by their starts, paired where both sides begin a piece.
+/// Return the pieces sorted by their starts, paired where both sides begin a piece; a single piece
+/// on each side is one pair.
 fn by_start<R: ObjectReader>(
     old: &(&Snapshot<R>, &OwnDirectory),
     gone: &Pieces,
@@ -155,7 +156,7 @@ fn by_start<R: ObjectReader>(
     Ok(starts.into_values().collect())
 }
 
-/// Return the pieces of each side that the other lacks.
+/// Return the pieces of each side that the other lacks, or has with other digests.
 fn unequal_pieces<R: ObjectReader>(
     old: (&Snapshot<R>, &OwnDirectory),
     new: (&Snapshot<R>, &OwnDirectory),

@@ -8,7 +8,8 @@ pub fn is_zero(digests: &[u8]) -> bool {
     digests.iter().fold(0, |all, byte| all | byte) == 0
 }
 
-/// Join the columns of texts, each given with its number of files; empty if all digests are absent.
+/// Join the columns of texts, each given with its number of files; an empty one counts as zeros,
+/// and if all are empty, so is the result.
 pub fn join(columns: &[(usize, Shared)]) -> Shared {
     match columns {
         [(_, only)] => only.clone(),

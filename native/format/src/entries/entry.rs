@@ -91,6 +91,7 @@ impl Body<'_> {
         }
     }
 
+    /// Return true if the bodies differ; digests count only if both have one.
     fn differs(&self, other: &Self) -> bool {
         match (self, other) {
             (

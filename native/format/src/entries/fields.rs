@@ -78,8 +78,8 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Decode `text`, which begins with the tab of its first field or is empty; without a mode,
-    /// `default_mode` is meant.  An error for fields that are out of order or repeated, and for one
-    /// that only a newer version understands.
+    /// `default_mode` is meant.  Ignores unknown fields with a lower-case key.  An error for fields
+    /// that are out of order or repeated, and for one that only a newer version understands.
     pub(crate) fn decode(text: &'a [u8], default_mode: u16) -> Result<Self> {
         let mut fields = Self {
             mode: default_mode,

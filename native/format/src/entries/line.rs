@@ -230,6 +230,7 @@ pub fn raw_leaves<'a>(
 }
 
 /// Decode the attribute fields of a directory, as an entry without a name; `path` is for errors.
+/// An error unless they are canonical.
 pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entry<'a>> {
     let place = |error: Error| at(path, error);
     let mut rest = Cursor::new(attributes);

@@ -59,7 +59,8 @@ impl ListingHashes {
         &self.added
     }
 
-    /// Return the hash of a tree; computes and stores missing hashes.
+    /// Return the hash of a tree; computes and stores missing hashes.  Fails if an object whose
+    /// hash is missing cannot be read.
     ///
     /// `stopped` is called for each tree; if it returns true, the call fails with `Stopped`.
     pub fn of_tree(

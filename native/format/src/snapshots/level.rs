@@ -135,7 +135,7 @@ impl Level {
         Ok(())
     }
 
-    /// Read the next piece, and count it.
+    /// Read the next piece, and spend its entries of `limit`; `None` after the last.
     fn next_manifest<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

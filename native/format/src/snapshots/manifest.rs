@@ -105,7 +105,7 @@ pub struct Manifest {
 }
 
 /// Return the escaped name with which a manifest begins; that of a subdirectory ends with a slash.
-/// It is empty for `./`.
+/// It is empty for `./`.  An error without a name.
 pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
     let head = text.get(..LINE_BYTES).unwrap_or(text);
     let tab = position(head, b'\t');

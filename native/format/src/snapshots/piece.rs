@@ -77,7 +77,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// Return all pieces.
+    /// Return all pieces; an error for a tree that no writer makes.
     pub fn all(&self) -> Result<PieceIds> {
         let mut pieces = PieceIds::new();
         if let Some(tree) = self.tree {
@@ -86,7 +86,8 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         Ok(pieces)
     }
 
-    /// Return the ids of those `keys` that exist; reads only the trees on the way to them.
+    /// Return the ids of those `keys` that exist; reads only the trees on the way to them, but all
+    /// for more than `FANOUT` keys.
     pub fn look_up(&self, keys: &BTreeSet<Key>) -> Result<PieceIds> {
         let mut pieces = PieceIds::new();
         if keys.len() > FANOUT {
@@ -210,7 +211,8 @@ struct Level {
     is_split: bool,
 }
 
-/// Return the pieces of each side that the other lacks; reads no tree that both have.
+/// Return the pieces of each side that the other lacks, or has with another id; reads no tree that
+/// both have.
 pub fn unequal<R: ObjectReader>(
     old: &PieceTree<'_, R>,
     new: &PieceTree<'_, R>,

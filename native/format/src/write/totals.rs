@@ -23,7 +23,7 @@ impl Totals {
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 
-    /// Count the leaves in lines of a listing.
+    /// Count the leaves in well-formed lines of a listing.
     pub fn of(leaves: &[u8]) -> Self {
         let mut totals = Self::default();
         for line in leaves.split_inclusive(|&byte| byte == b'\n') {

@@ -20,7 +20,7 @@ use huai_git::oid::Oid;
 
 pub(crate) type Path = Vec<u8>;
 
-/// Objects in memory, with counts of repeated writes and of reads of missing objects.
+/// Objects in memory, with counts of all writes and of reads of missing objects.
 #[derive(Default)]
 pub(crate) struct Objects {
     pub(crate) held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
@@ -56,7 +56,8 @@ pub(crate) struct Model {
     pub(crate) directories: BTreeMap<Path, BTreeMap<Path, u32>>,
 }
 
-/// A change; numbers select the place.
+/// A change; numbers select the place: the directory, then the name in it.  `Swap` replaces a
+/// directory by a leaf, `Thin` removes most leaves, and `Nothing` only touches a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Write(usize, usize, u32),
@@ -74,6 +75,7 @@ impl Model {
         self.directories.keys().nth(place).unwrap().clone()
     }
 
+    /// Return the path of a leaf of the directory `number`; `None` if that has no leaves.
     pub(crate) fn leaf(&self, number: usize, other: usize) -> Option<Path> {
         let path = self.directory(number);
         let leaves = &self.directories[&path];
@@ -166,7 +168,8 @@ impl Model {
         }
     }
 
-    /// Make a directory, replacing a leaf if there is one.
+    /// Make a directory with so many `leaves`, replacing a leaf if there is one; returns the
+    /// touched paths.
     fn make(&mut self, number: usize, name: usize, leaves: usize) -> Vec<Path> {
         let path = join(&self.directory(number), &word(name));
         if self.directories.contains_key(&path) {
@@ -181,7 +184,7 @@ impl Model {
         touched
     }
 
-    /// Remove most leaves of a directory.
+    /// Remove half of the leaves of a directory or more; returns their paths.
     fn thin(&mut self, number: usize, step: usize) -> Vec<Path> {
         let path = self.directory(number);
         let mut touched = vec![];
@@ -195,7 +198,7 @@ impl Model {
         touched
     }
 
-    /// Return the amendments for touched paths.
+    /// Return the amendments for touched paths, in tree order; there is always one of the root.
     pub(crate) fn amendments(&self, touched: &BTreeSet<Path>) -> Vec<Amendment> {
         let mut names_by_directory: BTreeMap<Path, BTreeSet<Path>> =
             BTreeMap::from([(vec![], BTreeSet::new())]);
@@ -268,6 +271,7 @@ pub(crate) fn join(path: &[u8], name: &[u8]) -> Path {
     }
 }
 
+/// Return the name for a number; names do not sort as their numbers do.
 pub(crate) fn word(number: usize) -> Path {
     format!("{:05x}", number.wrapping_mul(2_654_435_761) % 0xf_ffff).into_bytes()
 }
