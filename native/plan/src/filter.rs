@@ -106,7 +106,7 @@ impl Filter {
         one == other || senders.all(|rule| rule.pattern.is_blind_below([one, other]))
     }
 
-    /// Return the first rule of a side that matches `path`, with its position.
+    /// Return the first rule of a side that matches `path`, with its position; `None` without one.
     fn decide(&self, path: &[u8], is_directory: bool, side: Side) -> Option<(usize, &Rule)> {
         let mut rules = self.rules.iter().enumerate();
         rules.find(|(_, rule)| rule.applies(side, path, is_directory))

@@ -58,7 +58,8 @@ impl RequestNames {
     }
 }
 
-/// Return true if a directory has just so many files, and no subdirectory.
+/// Return true if a directory has just so many files, and no subdirectory; symlinks do not count.
+/// False if it is missing.
 fn has_only<R: ObjectReader>(
     lookup: &mut Lookup<R>,
     directory: &[u8],

@@ -183,6 +183,7 @@ impl Placed<'_> {
         leader.map_or(own, |leader| own.max(self.at(*leader)))
     }
 
+    /// Return the stage that was given for the path at `place`; 0 without one.
     fn at(&self, place: usize) -> usize {
         self.stages.get(place).copied().map_or(0, usize::from)
     }

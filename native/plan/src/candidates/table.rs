@@ -265,6 +265,7 @@ impl Candidates {
         self.rows.push(row);
     }
 
+    /// Replace the past entries of a row by copies of these.
     pub(super) fn set_past(&mut self, row: &mut Row, past: &[Stated]) {
         row.past = (number(self.past_entries.len()), number(past.len()));
         self.past_entries.extend_from_slice(past);

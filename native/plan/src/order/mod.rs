@@ -176,7 +176,7 @@ impl<R: ObjectReader> Order<R> {
         volatile.or_else(|| self.first(stated, path, symlink))
     }
 
-    /// Return the position in the table of the first of some rules that matches.
+    /// Return the position in the table of the first of some rules that matches; `None` without one.
     fn first(&self, rules: &Range<usize>, path: &[u8], symlink: bool) -> Option<usize> {
         let candidates = self.table.rules.get(rules.clone())?;
         let place = first(candidates.iter().map(|rule| &rule.pattern), path, symlink)?;
@@ -196,8 +196,8 @@ impl<R: ObjectReader> Order<R> {
     }
 
     /// Return the numbers of the repositories that contain `folder`, or have their top there,
-    /// outermost first; searches directories that were not searched before, and keeps what is
-    /// found.
+    /// outermost first; those outside of an assigned top are left out.  Searches directories that
+    /// were not searched before, and keeps what is found.
     pub fn around(&mut self, folder: &[u8]) -> Result<Around> {
         let mut missing = Vec::new();
         let mut cached = None;
@@ -218,7 +218,8 @@ impl<R: ObjectReader> Order<R> {
         Ok(around)
     }
 
-    /// Return the repositories around the content of `path`: `outer`, and one with its top there.
+    /// Return the repositories around the content of `path`: `outer`, and one with its top there;
+    /// an assignment there replaces `outer`, by one repository or by none.
     fn around_content(&mut self, path: &[u8], outer: Around) -> Result<Around> {
         if let Some(profile) = self.table.assigned.get(path) {
             let profile = *profile;

@@ -13,7 +13,7 @@ const TAIL: usize = 8;
 /// The block size of tar(5): content is padded to a multiple of it.
 const BLOCK: usize = 512;
 
-/// Call `take` with each input of the target `name`.
+/// Call `take` with each input of the target `name`; a target without inputs is a failure.
 pub(crate) fn repeat(name: &str, take: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let packed = std::fs::read(corpus.join(name).with_extension("tar.gz")).unwrap();

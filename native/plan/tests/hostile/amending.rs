@@ -11,7 +11,8 @@ use super::model::{Change, Objects, planted};
 const CHANGES: usize = 24;
 const AT_ONCE: usize = 8;
 
-/// Read the kind of a tree, then changes of six bytes each.
+/// Check that amending a tree gives that of a complete listing, for an input of the kind of the
+/// tree, then changes of six bytes each.
 pub(crate) fn amending(data: &[u8]) {
     let Some((kind, steps)) = data.split_first() else {
         return;
@@ -42,6 +43,7 @@ pub(crate) fn amending(data: &[u8]) {
     }
 }
 
+/// Parse a change of six bytes: its kind, two numbers of two bytes each, and a small one.
 fn change(step: &[u8]) -> Change {
     let number = |at: usize| usize::from(u16::from_le_bytes([step[at], step[at + 1]]));
     let (a, b, c) = (number(1), number(3), usize::from(step[5]));

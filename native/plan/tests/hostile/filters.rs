@@ -9,7 +9,8 @@ use huai_plan::filter::{Filter, Rule, Selector, Side};
 const RULES: usize = 64;
 const PATHS: usize = 64;
 
-/// Read rules, one per line, and paths; a slash at its end makes a path a directory.
+/// Check that `reaches` decides as `why`, and alike where `is_alike_below` says so, for rules, one
+/// per line, and paths; a slash at its end makes a path a directory.
 pub(crate) fn filter(text: &[u8], paths: &[u8]) {
     let rules: Vec<_> = lines(text).take(RULES).map(rule).collect();
     let included: Vec<_> = rules.iter().map(|(_, include)| *include).collect();
@@ -61,6 +62,7 @@ fn rule(line: &[u8]) -> (Rule, bool) {
     (Rule::new(side, include, negated, pattern), include)
 }
 
+/// Parse a path, and true if it is a directory; `None` if it is invalid, or the root.
 fn path(line: &[u8]) -> Option<(Vec<u8>, bool)> {
     let plain = line.strip_suffix(b"/").unwrap_or(line);
     let checked = RelPath::parse(plain).ok().filter(|path| !path.is_root())?;

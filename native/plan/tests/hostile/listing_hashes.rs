@@ -9,8 +9,9 @@ use huai_git::tree::{TreeItem, encode_tree};
 
 use super::model::Objects;
 
-/// Read the number of trees and blobs, then damage to the records of their hashes, four bytes
-/// each; read the same bytes as records too.
+/// Check that damaged records of hashes are dropped, and their hashes computed again, for an input
+/// of the number of trees and blobs, then damages of four bytes each; the same bytes are read as
+/// records too.
 pub(crate) fn listing_hashes(data: &[u8]) {
     let sound = ListingHashes::read(data).sound();
     assert!(sound <= data.len() && sound % RECORD_BYTES == 0);

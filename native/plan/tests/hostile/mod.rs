@@ -64,7 +64,7 @@ pub(crate) const TARGETS: [Target; 16] = [
     ("tree", tree),
 ];
 
-/// A bundle that arrives in two parts has the records of the whole one.
+/// Check that a bundle that arrives in two parts has the records of the whole one.
 fn bundle(data: &[u8]) {
     let mut all_records = Cursor::new(data);
     let middle = data
@@ -94,7 +94,8 @@ fn halves(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Read a size, a digest, and a possible index of that file; also the digest that matches.
+/// Check that `decode` accepts an index just if its digest matches, for an input of a size, a
+/// digest, and a possible index.
 pub(crate) fn block_index(data: &[u8]) {
     let Some((size, rest)) = data.split_first_chunk::<8>() else {
         return;
@@ -117,7 +118,8 @@ pub(crate) fn block_index(data: &[u8]) {
     }
 }
 
-/// Read a list of changed paths: its spelling, the size of its parts, and the list.
+/// Check that a list of changed paths gives the same whatever its parts, and valid paths in order,
+/// for an input of the spelling, the size of the parts, and the list.
 pub(crate) fn changes(data: &[u8]) {
     let Some(([spelling, piece], list)) = data.split_first_chunk::<2>() else {
         return;
@@ -159,19 +161,20 @@ pub(crate) fn changes(data: &[u8]) {
     }));
 }
 
-/// Read rules of a filter, and paths.
+/// Check a filter, for an input of its rules, then paths; see `filters::filter`.
 pub(crate) fn filter(data: &[u8]) {
     let (rules, paths) = halves(data);
     filters::filter(rules, paths);
 }
 
-/// Read publish rules, and paths of files.
+/// Check an order, for an input of publish rules, then paths of files; see `orders::order`.
 fn order(data: &[u8]) {
     let (rules, paths) = halves(data);
     orders::order(rules, paths);
 }
 
-/// Read lines of leaves and their digests; the same lines are also read as those of a directory.
+/// Check that decoded leaves are sorted, valid and found by name, for an input of lines and
+/// digests; the lines are also read as the attributes of a directory.
 pub(crate) fn line(data: &[u8]) {
     let (text, digests) = halves(data);
     let root = RelPath::root();
@@ -187,7 +190,8 @@ pub(crate) fn line(data: &[u8]) {
     assert!(entries.is_sorted_by(|one, other| one.name < other.name));
 }
 
-/// Read a manifest and its digest column.
+/// Check that a decoded manifest claims no more entries or bytes than it has, for an input of its
+/// text and digest column.
 pub(crate) fn manifest(data: &[u8]) {
     let (text, digests) = halves(data);
     let _ = piece_start(text);
@@ -198,7 +202,8 @@ pub(crate) fn manifest(data: &[u8]) {
     }
 }
 
-/// Read a message and a possible signature; the same bytes are also read as keys.
+/// Check that a signature proves one message, and that keys are read as they are written, for an
+/// input of a message and a possible signature.
 pub(crate) fn signature(data: &[u8]) {
     let (message, armored) = halves(data);
     if let Ok(key) = signature::verify("git", message, armored) {
@@ -219,14 +224,15 @@ pub(crate) fn signature(data: &[u8]) {
     }
 }
 
-/// Read a git tree.
+/// Check that a decoded git tree has no more names than bytes.
 pub(crate) fn tree(data: &[u8]) {
     let Ok(items) = decode_tree(data) else { return };
     let size: usize = items.iter().map(|item| item.name.len()).sum();
     assert!(size + items.len() * OID_BYTES <= data.len());
 }
 
-/// Read a delta, and its base, whose length is a byte after the delta's size.
+/// Check that a delta makes the size that it states, for an input of the delta, after a byte for
+/// its length, and its base.
 pub(crate) fn delta(data: &[u8]) {
     let Some((&size, rest)) = data.split_first() else {
         return;
@@ -244,7 +250,8 @@ pub(crate) fn delta(data: &[u8]) {
     assert!(!is_ok || result.len() == delta.size());
 }
 
-/// Read a zlib stream of the size in its first two bytes.
+/// Check that inflating gives the stated size, for an input of that size in two bytes, and a zlib
+/// stream.
 pub(crate) fn inflate(data: &[u8]) {
     let Some((size, packed)) = data.split_first_chunk::<2>() else {
         return;
@@ -262,7 +269,8 @@ pub(crate) fn inflate(data: &[u8]) {
     }
 }
 
-/// Read the records of a pack; its checksum is corrected, as a hostile sender would.
+/// Check that the index entries of a resolved pack are its own, for an input whose checksum is
+/// corrected, as a hostile sender would.
 pub(crate) fn pack(data: &[u8]) {
     let pack = sealed(data);
     let room = Room {
@@ -294,6 +302,7 @@ fn sealed(data: &[u8]) -> Vec<u8> {
 /// The base of thin packs.
 const BASE: &[u8] = b"a line of text, and another one";
 
+/// A repository of one blob, `BASE`.
 struct OneBase;
 
 impl LocalObjects for OneBase {
@@ -303,7 +312,7 @@ impl LocalObjects for OneBase {
     }
 }
 
-/// Read the index of a pack.
+/// Check that an index returns no entry of another id; searches for parts of the input.
 pub(crate) fn index(data: &[u8]) {
     let Ok(mut index) = Index::open(data) else {
         return;
@@ -316,8 +325,9 @@ pub(crate) fn index(data: &[u8]) {
     let _ = (index.check(), index.order());
 }
 
-/// Read two snapshots over the same objects, each after its size in two bytes; the first byte of
-/// an id is the number of its object.
+/// Check that a walk, a check of hardlinks and a comparison end, for an input of objects, each
+/// after its size in two bytes.  The first two are the trees of the snapshots; the first byte of an
+/// id is the number of its object.
 pub(crate) fn snapshot(data: &[u8]) {
     let objects = Numbered::cut(data);
     let root = |number: u8| Oid::new([number; OID_BYTES]);
@@ -340,9 +350,11 @@ pub(crate) fn snapshot(data: &[u8]) {
     }
 }
 
+/// Objects by number; of an id only the first byte counts.
 struct Numbered(BTreeMap<u8, Vec<u8>>);
 
 impl Numbered {
+    /// Cut the input into at most 256 objects, each after its size in two bytes.
     fn cut(mut data: &[u8]) -> Self {
         let mut objects = BTreeMap::new();
         while let Some((size, rest)) = data.split_first_chunk::<2>() {
@@ -367,6 +379,7 @@ impl ObjectReader for &Numbered {
     }
 }
 
+/// A sink that is full after each change.
 #[derive(Default)]
 struct MetPaths {
     full: bool,

@@ -24,7 +24,8 @@ struct Line<'a> {
     text: &'a [u8],
 }
 
-/// Read rules, one per line, and paths of files.
+/// Check that patterns match by their definition, and that `stage` and `placement` agree, for
+/// rules, one per line, and paths of files.
 pub(crate) fn order(rules: &[u8], paths: &[u8]) {
     let mut lines: Vec<_> = lines(rules).take(RULES).map(line).collect();
     lines.sort_by_key(|line| line.group);
@@ -63,6 +64,7 @@ pub(crate) fn order(rules: &[u8], paths: &[u8]) {
 const PLACES: u8 = 5;
 const MARKERS: Range<u8> = 5..7;
 
+/// Parse a line: the kind and the stage from its first byte, and at most `LONG` bytes of text.
 fn line(line: &[u8]) -> Line<'_> {
     let (first, text) = line.split_first().unwrap_or((&0, b""));
     Line {
@@ -162,6 +164,7 @@ fn as_defined(line: &Line<'_>, path: &[u8]) {
     }
 }
 
+/// Return true if `parts` match all `names`, by the definition of a pattern.
 fn fits(parts: &[&[u8]], names: &[&[u8]]) -> bool {
     match (parts, names) {
         ([], _) => names.is_empty(),
@@ -198,7 +201,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// Parse a path whose names need no escape.
+/// Parse a path whose names need no escape; `None` for another one.
 fn path(line: &[u8]) -> Option<Vec<u8>> {
     let path = RelPath::parse(&line[..line.len().min(LONG)]).ok()?;
     let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'"');
