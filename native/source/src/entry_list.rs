@@ -119,7 +119,8 @@ impl<S: EntryStore> EntryList<S> {
         self.skipped = self.skipped.saturating_add(1);
     }
 
-    /// Set the name of a user or group, which entries state by `id`; ignores a name of root, and a malformed one.
+    /// Set the name of a user or group, which entries state by `id`; ignores one for id 0, which is
+    /// root, and a malformed one.
     pub fn name_owner(&mut self, is_user: bool, id: u32, name: &[u8]) {
         let is_valid = !name.is_empty() && !name.contains(&0) && name.first() != Some(&b'#');
         if id != 0 && is_valid {
@@ -132,7 +133,9 @@ impl<S: EntryStore> EntryList<S> {
         }
     }
 
-    /// Add an entry, or count it as skipped if no commit can hold it.  Fails for an unsafe path, and above the limit.
+    /// Add an entry, or count it as skipped if no commit can hold it.  A directory that is listed
+    /// again only gets the later attributes.  Fails for an unsafe path, a root that is not a
+    /// directory, and above the limit.
     pub fn add(&mut self, mut entry: ListEntry) -> Result<()> {
         if entry.path == b"." {
             entry.path.clear();
@@ -185,8 +188,8 @@ impl<S: EntryStore> EntryList<S> {
         Ok(())
     }
 
-    /// Add the root and the directories that the list leaves out, and set unstated times: the newest
-    /// one of all files and symlinks below, or the epoch.
+    /// Add the root and the directories that the list leaves out, and set unstated times: the
+    /// newest one of all files and symlinks below, or the epoch.  Fails if too many are left out.
     pub fn complete(&mut self) -> Result<()> {
         self.store_records()?;
         let most = self.count.saturating_mul(4).saturating_add(1000);
@@ -321,6 +324,7 @@ impl<S: EntryStore> EntryList<S> {
 
     /// Write the objects of `snapshot`, which has at most `limit` entries, with the listed entries
     /// added or replaced, and without those at `removed_paths`, whose directories must be listed.
+    /// Fails as `write_tree` does.
     pub fn amend<R: ObjectReader>(
         mut self,
         snapshot: &Snapshot<R>,

@@ -33,7 +33,8 @@ pub struct ListChanges {
 /// The numbers of lines that only one list has had so far, by the hashes of the lines.
 type Unmatched = HashMap<u64, u64>;
 
-/// Compare the list `new` with an older one; an error unless both are complete.
+/// Compare the list `new` with an older one; an error unless both are complete, of a known version,
+/// and with valid paths.
 pub fn compare_lists(old: impl Read + Seek, new: impl Read + Seek) -> Result<ListChanges> {
     let (mut old, mut new) = (EntryLines::new(old), EntryLines::new(new));
     let (only_old, only_new) = unmatched(&mut old, &mut new)?;
@@ -103,6 +104,7 @@ fn unmatched<A: Read, B: Read>(
     Ok((only_old, only_new))
 }
 
+/// Copy a path; an error unless it is valid.
 fn checked(path: &[u8]) -> Result<Vec<u8>> {
     RelPath::parse(path).map(|path| path.as_bytes().to_vec())
 }
@@ -126,7 +128,8 @@ impl<R: Read> EntryLines<R> {
         }
     }
 
-    /// Read the next line of an entry; false at the end of a complete list.
+    /// Read the next line of an entry; false at the end of a complete list, an error at that of
+    /// another.
     fn advance(&mut self) -> Result<bool> {
         loop {
             self.line.clear();
@@ -174,7 +177,8 @@ struct Sections {
 }
 
 impl Sections {
-    /// Parse a line; true if it is the line of an entry.
+    /// Parse a line; true if it is the line of an entry.  An error for an unknown version, and
+    /// outside of all sections.
     fn take_line(&mut self, line: &[u8]) -> Result<bool> {
         if line.is_empty() {
             return Ok(false);

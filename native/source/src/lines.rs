@@ -8,7 +8,8 @@ use huai_git::error::{Error, Result};
 pub(crate) struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Call `found` with each line that ends in `part`, without its end.
+    /// Call `found` with each line that ends in `part`, without its end; an error for one that is
+    /// too long.
     pub(crate) fn feed(
         &mut self,
         part: &[u8],

@@ -26,8 +26,8 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Return the entry; `None` if its size is not known.  An error without a path, without the
-    /// mtime or the size of a file, or without a symlink's mtime or target.
+    /// Return the entry; `None` if the list states that its size is not known.  An error without a
+    /// path, without the mtime or the size of a file, or without a symlink's mtime or target.
     pub(crate) fn into_entry(self) -> Result<Option<ListEntry>> {
         let Some(path) = self.path else {
             return Err(Error::new("an entry without a path"));

@@ -105,7 +105,8 @@ impl Mtree {
         Ok(Some(members))
     }
 
-    /// Return the path of a name, and enter it if it is a directory without a slash.
+    /// Return the path of a name, and enter it if it is a directory without a slash; an error for a
+    /// name outside of all directories.
     fn path(&mut self, name: &[u8], is_directory: bool) -> Result<Vec<u8>> {
         if name.contains(&b'/') {
             self.has_paths = true;
@@ -171,7 +172,8 @@ fn unset(members: &mut Members, keyword: &[u8]) {
     }
 }
 
-/// Decode a name as strvis(3) with `VIS_CSTYLE` encodes it, or with octal numbers.
+/// Decode a name as strvis(3) with `VIS_CSTYLE` encodes it, or with octal numbers; an error for an
+/// unknown escape.
 fn decoded(name: &[u8]) -> Result<Vec<u8>> {
     let mut decoded = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -227,6 +229,7 @@ fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
     Some((byte, rest))
 }
 
+/// Return the control byte that `^` and `byte` spell.
 fn control(byte: u8) -> u8 {
     if byte == b'?' { 0x7f } else { byte & 0x1f }
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Epoch {
 pub struct RecentFile {
     /// The epoch of the newest event.
     pub newest: Option<Epoch>,
-    /// True if it has all events after the given epoch.
+    /// True if it has all events after the given epoch; false without one.
     pub is_complete: bool,
     /// A mark that changes if older events were added.
     pub dirtymark: Vec<u8>,
@@ -56,7 +56,8 @@ pub struct RecentFile {
     pub events: Vec<(Vec<u8>, bool)>,
 }
 
-/// Read a file, which must be complete, and its events after `since`, if that is given.
+/// Read a file, JSON or YAML, and its events after `since`; without `since` no events.  An error if
+/// it is malformed, cut off, out of order, or has an unsafe path.
 pub fn read_recent(from: impl Read, since: Option<Epoch>) -> error::Result<RecentFile> {
     let mut from = BufReader::with_capacity(BUFFER, from.take(BYTES));
     let mut reader = RecentReader {

@@ -62,7 +62,7 @@ impl<S: EntryStore> Spool<S> {
         Ok(())
     }
 
-    /// Append `length` bytes at `offset` to `bytes`.
+    /// Append `length` bytes at `offset`, which were flushed, to `bytes`.
     pub(crate) fn read(&mut self, offset: u64, length: usize, bytes: &mut Vec<u8>) -> Result<()> {
         if self.window_at(offset, length).is_none() {
             self.store.seek(SeekFrom::Start(offset)).map_err(failed)?;

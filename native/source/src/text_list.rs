@@ -33,7 +33,8 @@ enum Framing {
 }
 
 impl TextList {
-    /// Read the next bytes of the list, and add the entries whose lines are complete.
+    /// Read the next bytes of the list, and add the entries whose lines are complete.  Fails for a
+    /// malformed line; no bytes may follow then.
     pub fn feed<S: EntryStore>(&mut self, part: &[u8], entries: &mut EntryList<S>) -> Result<()> {
         let mut lines = std::mem::take(&mut self.lines);
         lines.feed(part, |line| self.take_line(line, entries))?;

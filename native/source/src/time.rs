@@ -89,7 +89,8 @@ fn fields<const N: usize>(
     Some(numbers)
 }
 
-/// Return the days from the epoch to a date.
+/// Return the days from the epoch to a date, also of a day after the month's end; `None` for
+/// another month.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let month_index = usize::try_from(month.checked_sub(1)?).ok()?;

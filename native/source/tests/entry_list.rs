@@ -85,11 +85,13 @@ fn listings(objects: &Objects, tree: Oid) -> Vec<String> {
     all
 }
 
+/// Write the tree of a list; returns its id.
 fn written(objects: &Objects, entries: &[ListEntry]) -> Oid {
     let mut writer = objects;
     list(entries).write_tree(&mut writer).unwrap().tree
 }
 
+/// Return the message with which a list is refused, when an entry is added or the tree written.
 fn refusal(entries: &[ListEntry]) -> String {
     let mut list = List::new(Cursor::default(), LIMIT);
     let added: Result<()> = entries.iter().try_for_each(|it| list.add(it.clone()));

@@ -8,6 +8,7 @@ const META: &str = r#"{"meta":{"minmax":{"min":2},"merged":{"epoch":1.5}},"recen
 const NEW: &str = r#"{"epoch":"3.25","path":"d/a","type":"new"}"#;
 const DELETE: &str = r#"{"type":"delete","path":"b","epoch":2.0}"#;
 
+/// Read a file of events after epoch 1.
 fn read(text: impl AsRef<[u8]>) -> Result<RecentFile, String> {
     let since = Epoch::parse("1").unwrap();
     read_recent(text.as_ref(), Some(since)).map_err(|error| error.to_string())

@@ -61,7 +61,7 @@ impl Data {
         data.bytes(name.as_bytes())
     }
 
-    /// Write a number of less than 2^14, or of four bytes.
+    /// Write a number below 128 in one byte, or another one in five.
     fn varint(self, number: u32) -> Self {
         if number < 0x80 {
             return self.bytes(&[u8::try_from(number).unwrap()]);
@@ -127,6 +127,7 @@ impl Decoded {
     }
 }
 
+/// Feed a stream to a new list in parts of `size` bytes.
 fn decode(protocol: u32, stream: &[u8], size: usize) -> Result<Decoded> {
     let mut entries = Entries::new(Cursor::default(), 1000);
     let mut list = RsyncList::new(protocol)?;
@@ -149,6 +150,7 @@ fn decoded(data: &Data) -> Decoded {
     decoded
 }
 
+/// Return the message with which a list that is sent at once is refused.
 fn refused(data: &Data) -> String {
     let stream = data.stream(AT_ONCE, 1000);
     decode(31, &stream, usize::MAX).err().unwrap().to_string()

@@ -46,6 +46,7 @@ fn read(text: &[u8], part: usize) -> Result<(Vec<String>, u64, bool), String> {
     Ok((all, skipped, other_digests))
 }
 
+/// Return the directories of a list, which are the same if it is read byte by byte.
 fn listed(text: &str) -> Vec<String> {
     let at_once = read(text.as_bytes(), text.len()).unwrap();
     assert_eq!(read(text.as_bytes(), 1).unwrap(), at_once);

@@ -131,6 +131,7 @@ impl RsyncList {
     }
 
     /// Read the next bytes, and add entries to `entries`; returns what to send to the sender.
+    /// Fails for a malformed list, and if `entries` refuses an entry; no bytes may follow then.
     pub fn feed<S: EntryStore>(
         &mut self,
         bytes: &[u8],
@@ -177,7 +178,8 @@ impl RsyncList {
         self.frames.messages.iter().map(Vec::as_slice)
     }
 
-    /// Take the flags of the sender.
+    /// Take the flags and the seed of the sender, which decide the kind of the list; `None` if more
+    /// bytes are needed.
     fn start(&mut self, data: &mut Cursor<'_>) -> Parsed<()> {
         let flags = take!(varint(data)?);
         take!(int(data));
@@ -387,7 +389,7 @@ impl RsyncList {
         self.next = Next::End;
     }
 
-    /// Take an index as `read_ndx` does; the client expects no file, so only negative ones.
+    /// Take an index as `read_ndx` does; 0 for that of a file, which the client does not expect.
     fn read_index(&mut self, data: &mut Cursor<'_>) -> Parsed<i64> {
         match take!(data.byte()) {
             0 => return Ok(Some(DONE)),

@@ -34,7 +34,8 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Append the data within `bytes`, the next ones of the stream, to `data`.
+    /// Append the data within `bytes`, the next ones of the stream, to `data`, and keep its
+    /// messages.  Fails for a frame of no known kind.
     pub(super) fn feed(&mut self, mut bytes: &[u8], data: &mut Vec<u8>) -> Result<()> {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -122,7 +123,7 @@ fn extra(first: u8) -> usize {
     (first.leading_ones() as usize).min(6)
 }
 
-/// Take a number of at least `least` and at most `N` bytes.
+/// Take a number of at least `least` bytes; an error if it has more than `N`.
 fn number<const N: usize>(data: &mut Cursor<'_>, least: usize) -> Parsed<[u8; N]> {
     let first = take!(data.byte());
     let more = extra(first);
@@ -146,7 +147,7 @@ pub(super) fn varint(data: &mut Cursor<'_>) -> Parsed<u32> {
     Ok(number(data, 1)?.map(u32::from_le_bytes))
 }
 
-/// Take a number of 31 bits, which counts something.
+/// Take a number of 31 bits, which counts something; an error above that.
 pub(super) fn count(data: &mut Cursor<'_>) -> Parsed<u32> {
     let number = take!(varint(data)?);
     if i32::try_from(number).is_err() {
