@@ -56,7 +56,7 @@ impl Attributes {
     }
 
     /// Set the attributes of a file or directory that differ from those in `status`, its present
-    /// ones.
+    /// ones; a kept mode is left.
     pub fn set(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         let chowned = self.set_owner(of, status)?;
         self.set_mode(of, status, chowned)?;
@@ -130,6 +130,7 @@ impl Attributes {
         }
     }
 
+    /// Return true if user and group are the wanted ones; each that is `None` counts as equal.
     fn has_owner(&self, status: &Status) -> bool {
         self.user.is_none_or(|user| user == status.user)
             && self.group.is_none_or(|group| group == status.group)

@@ -138,7 +138,8 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS);
 
-/// Open the directory `path` below `root` in one call, without following symlinks.
+/// Open the directory `path` below `root` in one call; `LOOP` for a symlink on the way, `XDEV` for
+/// a path that leads out.
 pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
     retry(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH)
@@ -154,14 +155,14 @@ pub fn open_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open the directory `name` of `from` for reading.
+/// Open the directory `name` of `from`, not a symlink, for reading.
 pub fn open_for_reading(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     retry(Errno::INTR, || {
         rustix::fs::openat(from, name, FOR_READING, Mode::empty())
     })
 }
 
-/// Open the directory `name` of `from` for lookups.
+/// Open the directory `name` of `from`, not a symlink, for lookups.
 pub fn open_for_lookups(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     retry(Errno::INTR, || {
         rustix::fs::openat(from, name, FOR_LOOKUPS, Mode::empty())
@@ -183,7 +184,7 @@ pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open the file `name` of `from` for reading; never blocks on other types.
+/// Open the file `name` of `from`, not a symlink, for reading; never blocks on other types.
 pub fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;
@@ -245,7 +246,7 @@ pub fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> 
 /// The flags to examine an entry: it is not opened, and a symlink not followed.
 const TO_LOOK: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
-/// Return the status of the entry `name` of a directory.
+/// Return the status of the entry `name` of a directory, of a symlink itself.
 pub fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
     statx(directory, name, TO_LOOK)
 }
@@ -357,7 +358,7 @@ pub fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
     })
 }
 
-/// End the watch with this number.
+/// End the watch with this number; does nothing if it has ended.
 pub fn unwatch(queue: BorrowedFd<'_>, number: i32) {
     // It may have ended by itself.
     let _ = inotify::remove_watch(queue, number);

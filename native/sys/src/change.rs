@@ -77,7 +77,8 @@ pub fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
     retry(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
-/// Copy the bytes of `source` in `range` to the same offset of `target`, in the kernel or else by reading and writing.
+/// Copy the bytes of `source` in `range` to the same offset of `target`, in the kernel or else by
+/// reading and writing.  An error if the source ends before.
 pub fn copy_range(
     target: BorrowedFd<'_>,
     source: BorrowedFd<'_>,

@@ -82,8 +82,8 @@ impl Folders {
         self.root.as_fd()
     }
 
-    /// Return a handle of the directory at `path` for lookups, and keep it open.  `NOTDIR` means a symlink or
-    /// another non-directory on the way.
+    /// Return a handle of the directory at `path` for lookups, and keep it open.  `NOTDIR` means a
+    /// symlink or another non-directory on the way, `XDEV` a mount.
     ///
     /// Directories above it get u+rwx if that is needed and allowed.
     pub fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
@@ -179,7 +179,8 @@ impl Folders {
         Ok(true)
     }
 
-    /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and call it once more.
+    /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and call it once
+    /// more.  The first error stays if none of them gets a right.
     pub fn with_permission<T>(
         &mut self,
         folders: &[&[u8]],

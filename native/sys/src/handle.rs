@@ -51,7 +51,8 @@ impl Root {
         })
     }
 
-    /// Open the directory at `path` for reading; empty for the root.
+    /// Open the directory at `path` for reading; empty for the root.  `XDEV` for a path that leads
+    /// out.
     pub fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if path.is_empty() {
             return call::open_for_reading(self.handle.as_fd(), b".");

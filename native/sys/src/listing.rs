@@ -38,7 +38,7 @@ struct Key {
 
 impl Names {
     /// Read an open directory from its current position; keeps the names for which `wanted` is
-    /// true.
+    /// true, sorted and each once.
     pub fn read(
         &mut self,
         directory: BorrowedFd<'_>,

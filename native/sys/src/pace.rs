@@ -47,7 +47,7 @@ impl Pace {
         early.filter(|early| !early.is_zero())
     }
 
-    /// Return how long the spent bytes take at the rate.
+    /// Return how long the spent bytes take at the rate; no time without a rate.
     fn within_rate(&self) -> Duration {
         let spent = self.spent.load(Ordering::Relaxed);
         let (Some(seconds), Some(rest)) =

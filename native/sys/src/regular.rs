@@ -15,7 +15,7 @@ use super::handle::Root;
 
 /// Open the regular file at `path` below the directory `root`, which alone may be a symlink.
 ///
-/// Returns `None` if a regular file is missing there.
+/// Returns `None` if a regular file is missing there, or a symlink is on the way.
 pub fn open_regular(root: &[u8], path: &[u8]) -> Result<Option<OwnedFd>> {
     let top = Root::open(root)?;
     let (above, name) = split(path);

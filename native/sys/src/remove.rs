@@ -106,7 +106,7 @@ impl Removal {
     }
 }
 
-/// Open a directory, and let its owner remove what is in it, whatever its mode is.
+/// Open a directory, and give its owner all permissions, whatever its mode is.
 fn open_own(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let opened = match call::open_for_reading(directory, name) {
         Err(Errno::ACCESS) => {
