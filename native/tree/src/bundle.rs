@@ -52,7 +52,7 @@ impl<R: ObjectReader> BundleReader<R> {
     }
 
     /// Return the next part of the response, of at least `enough` bytes unless it is the last;
-    /// empty at the end.
+    /// empty at the end.  Fails with `Stopped` after a stop.
     pub fn read(&mut self, enough: usize, stop: &Stop) -> format::Result<Vec<u8>> {
         let enough = enough.min(self.left);
         let mut part = Vec::with_capacity(enough + BUNDLED_BYTES as usize);

@@ -124,7 +124,7 @@ impl TableFolder {
         Digests::open(self.0.path(), &[]).unwrap()
     }
 
-    /// Look up files.
+    /// Look up files, and store nothing.
     fn ask(&self, files: &[ScannedFile]) -> Vec<KnownDigest> {
         self.ask_and(files, None)
     }
@@ -134,6 +134,7 @@ impl TableFolder {
         self.ask_and(files, Some(digest))
     }
 
+    /// Look up files, and settle the uncertain ones with `digest`; with one, end the commit.
     fn ask_and(&self, files: &[ScannedFile], digest: Option<Digest>) -> Vec<KnownDigest> {
         let mut digests = self.open();
         let directories: Vec<_> = files.iter().map(ScannedFile::directory).collect();
@@ -290,6 +291,7 @@ const EARLIER: &str = "68756169206469676573747320310a0002000000ca1e6e0c280000000
     01000000000000000000000700000000000000067e235e000000000b0000000000000001010101010101010101010101\
     01010101010101010101010101010101010101";
 
+/// Return the bytes of that table.
 fn earlier() -> Vec<u8> {
     let digits: Vec<_> = EARLIER.bytes().filter(u8::is_ascii_hexdigit).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();

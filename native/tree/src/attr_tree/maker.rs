@@ -65,7 +65,8 @@ impl Maker {
     }
 
     /// Make the leaves of the directory at a path from their lines; `owners` returns the numbers of
-    /// a user and a group.  Fails with `Stopped` between two leaves after a stop.
+    /// a user and a group.  Fails with `BADMSG` at a malformed line, and with `Stopped` between two
+    /// leaves after a stop.
     pub fn make_leaves(
         &mut self,
         path: &[u8],

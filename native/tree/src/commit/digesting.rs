@@ -110,11 +110,11 @@ impl<'a> Digesting<'a> {
         }
         self.read(&files, &mut answers, stop)?;
         let answers: Vec<_> = numbers.into_iter().map(|it| answers[it]).collect();
-        let refused: Vec<_> = answers
+        let known_digests: Vec<_> = answers
             .iter()
             .map(|answer| answer.and_then(DigestOutcome::ok))
             .collect();
-        let columns = table.settle(&refused).map_err(Failure::Digests)?;
+        let columns = table.settle(&known_digests).map_err(Failure::Digests)?;
         for (directory, column) in directories.iter_mut().zip(columns) {
             directory.digests = column;
         }
@@ -137,9 +137,9 @@ impl<'a> Digesting<'a> {
         stop: &Stop,
     ) -> Result<()> {
         let is_pending = |(number, _): &(usize, &File<'_>)| answers[*number].is_none();
-        let is_pending = files.iter().enumerate().filter(is_pending);
+        let pending_files = files.iter().enumerate().filter(is_pending);
         let (large, small): (Vec<_>, Vec<_>) =
-            is_pending.partition(|(_, file)| file.size() >= self.policy.large);
+            pending_files.partition(|(_, file)| file.size() >= self.policy.large);
         let all: Vec<_> = small.iter().map(|(_, file)| file.request()).collect();
         let outcomes = self.contents.hash_files(&all, stop);
         for ((number, file), outcomes) in small.into_iter().zip(outcomes) {

@@ -114,7 +114,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// Return the inode and the leader of each file that may have names in another part.
+    /// Return the inode and the leader of each file that may have names in another part, and forget
+    /// the groups.
     pub(super) fn open_groups(&mut self) -> Vec<(Inode, Vec<u8>)> {
         std::mem::take(&mut self.groups).open().collect()
     }
@@ -292,6 +293,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(Cow::Owned([alone, b"\n"].concat()))
     }
 
+    /// Count a listing, and add it to the layout.
     fn add(&mut self, listing: &write::ListingText<'_>) -> Result<()> {
         self.directories += u64::from(!listing.attributes.is_empty());
         self.totals.add(Totals::of(listing.leaves));

@@ -63,8 +63,9 @@ pub struct WholeCommit {
     pub grafted: Vec<Vec<u8>>,
 }
 
-/// Scan a tree and write its objects.  `past` is the last commit.  Without `digesting`, files
-/// have no digest; with it, the digests are stored, after an error too.
+/// Scan a tree and write its objects.  `past` is the last commit.  Without `digesting`, files have
+/// no digest; with it, the digests are stored, after an error too.  Fails with `Root` if the top
+/// directory cannot be read, and with `Stopped` after a stop.
 #[expect(clippy::too_many_lines, reason = "the steps of a scan in order")]
 pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     scan: &mut Scan,

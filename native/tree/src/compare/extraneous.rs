@@ -59,11 +59,13 @@ impl Extraneous {
         }
     }
 
+    /// Return the paths of all waiting leaves.
     pub(crate) fn waiting(&self) -> Vec<Vec<u8>> {
         self.0.iter().flat_map(Group::paths).collect()
     }
 
-    /// Return the positions of group and name of the leaf `path`, unless it was reported.
+    /// Return the positions of group and name of the leaf `path`; `None` if it is not here, or was
+    /// reported.
     fn find(&self, path: &[u8]) -> Option<(usize, usize)> {
         let above = parent(path);
         let name = path.rsplit(|byte| *byte == b'/').next()?;

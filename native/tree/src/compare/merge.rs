@@ -112,7 +112,8 @@ impl<R: ObjectReader> TreeComparison<R> {
         }
     }
 
-    /// Return the next directory of either side in tree order; reads ahead in the local tree.
+    /// Return the next directory of either side in tree order, `None` at the end; reads ahead in the
+    /// local tree.
     fn next_pair(&mut self, stop: &Stop) -> Result<Option<Pair>> {
         if self.listing.is_none() && self.has_listings {
             self.listing = self.selection.next_directory()?;

@@ -79,7 +79,8 @@ impl Place {
         }
     }
 
-    /// Compare the directory itself, and report the extraneous leaves of those that ended before it.
+    /// Compare the directory itself, and report it if it is extraneous or unreadable, after the
+    /// extraneous leaves of those that ended before it.
     pub(super) fn begin(
         &mut self,
         pair: &Pair,

@@ -62,7 +62,7 @@ pub(super) struct EarlierTables {
 
 impl EarlierTables {
     /// Open the tables, after adding that of a killed commit to the remains; those in `others` are
-    /// only read.
+    /// only read, and a folder there that cannot be opened is ignored.
     pub(super) fn open(folder: BorrowedFd<'_>, others: &[Vec<u8>]) -> Outcome<Self> {
         keep_left(folder)?;
         let mut tables = Vec::new();

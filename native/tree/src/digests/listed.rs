@@ -23,7 +23,7 @@ pub struct ListedDigests {
     folder: OwnedFd,
     path: Vec<u8>,
     pending: Vec<Vec<PendingFile>>,
-    /// The new digests.
+    /// The states of settled files with a digest, also those that were known.
     fresh: Vec<State>,
 }
 
@@ -114,7 +114,8 @@ impl ListedDigests {
         Ok(by_inode)
     }
 
-    /// Add the new digests to the remains on disk.
+    /// Add the states of all settled files to the remains on disk, and forget them, after an error
+    /// too.
     pub fn finish(&mut self) -> Result<()> {
         let outcome = known::add_left(self.folder.as_fd(), &self.fresh);
         self.fresh.clear();

@@ -68,7 +68,8 @@ impl Content {
         index.map_err(failed)
     }
 
-    /// Return the digest of the file; a large one is hashed by `threads` threads.
+    /// Return the digest of the file; a large one is hashed by `threads` threads.  Fails with
+    /// `CANCELED` after a stop.
     pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Blake3Digest> {
         let file = self.file.as_fd();
         let digest = Reader::default().hash(file, self.size, threads, stop);
@@ -109,7 +110,8 @@ impl Reader {
     }
 
     /// Call a function with each block of `range` and its offset, up to the end of the file, which
-    /// has about `size` bytes; returns the bytes read.
+    /// has about `size` bytes; returns the bytes read.  Fails with `CANCELED` after a stop, and
+    /// when its time is over.
     pub(crate) fn read<E: From<Errno>>(
         &mut self,
         file: BorrowedFd<'_>,

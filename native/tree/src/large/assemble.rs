@@ -57,7 +57,8 @@ enum BlockResult {
     Missing,
 }
 
-/// Fill the empty file open as `target` with all available blocks of `index`; adds their bytes to `done`.
+/// Set the size of the empty file open as `target`, and fill it with all available blocks of
+/// `index`; adds their bytes to `done`.  Fails with `CANCELED` after a stop.
 pub fn assemble(
     target: u32,
     index: &BlockIndex,
@@ -279,7 +280,8 @@ impl Work<'_> {
         source.is_some_and(|old| change::clone(self.target.as_fd(), old.as_fd()).is_ok())
     }
 
-    /// Copy `range` of the older version, counting its bytes; holes stay holes.
+    /// Copy `range` of the older version, if there is one, counting its bytes; holes stay holes.
+    /// `CANCELED` after a stop.
     fn copy(&self, range: Range<u64>) -> Outcome<()> {
         const STEP: u64 = 64 << 20;
         let Some(old) = &self.old else { return Ok(()) };

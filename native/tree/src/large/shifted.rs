@@ -234,7 +234,8 @@ impl<'a> Search<'a> {
         Ok(number.map(|number| (place, number)))
     }
 
-    /// Write the first block that begins in `places`, and return its place and number.
+    /// Write the first block that begins in `places`, and return its place and number; `None` without
+    /// one.
     fn roll(
         &self,
         places: Range<u64>,

@@ -53,7 +53,9 @@ pub struct Installed {
 /// it visible with its index.  A pack without objects is only checked.  Without a `target` it may
 /// hold any objects.
 ///
-/// If it fails, the pack and its index may be left under their temporary names.
+/// If it fails, the pack and its index may be left under their temporary names.  Fails with
+/// `Missing` if the commit, an object of it or a base is missing, and if `room`, `budget` or a
+/// limit is exceeded.
 pub fn install(
     folder: &[u8],
     name: &[u8],

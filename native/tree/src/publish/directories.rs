@@ -70,7 +70,8 @@ impl Tree {
         }
     }
 
-    /// Set the final attributes of directories, including times.
+    /// Set the final attributes of directories, including times; one without attributes is left
+    /// alone.
     pub fn settle_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             reject_reserved(&item.path)?;

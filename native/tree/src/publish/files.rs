@@ -45,7 +45,7 @@ impl LastFolder {
 }
 
 impl Tree {
-    /// Set owner, mode and times of staged files.
+    /// Set owner, mode and times of staged files; one that is not a regular file fails.
     pub fn prepare_files(&mut self, items: &[(Staged, PublishedFile)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, file)| {

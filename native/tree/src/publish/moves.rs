@@ -28,7 +28,7 @@ pub struct DirectoryMove {
 
 impl Tree {
     /// Move directories, each with everything below it, to free paths; a forward is put at the old
-    /// path.
+    /// path.  Fails if the old path is not a directory, or the new one is taken.
     pub fn move_directories(&mut self, items: &[DirectoryMove], stop: &Stop) -> RowResult {
         row(items, stop, |item| self.move_one(item))
     }
@@ -64,6 +64,7 @@ impl Tree {
         }
     }
 
+    /// Make the symlink at `path` in place of its own, replacing a leaf.
     fn put_symlink(&mut self, symlink: &Symlink, path: &[u8]) -> Done {
         self.make_symlink(&Symlink {
             path: path.to_vec(),

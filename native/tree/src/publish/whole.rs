@@ -197,7 +197,8 @@ impl Tree {
     }
 }
 
-/// Return the staged place of the directory or file for `path`.
+/// Return the staged place of the directory or file for `path`; `NotWhole` if that is not in
+/// `item`.
 fn staged_path(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
     let below = below(path, &item.path).ok_or_else(|| at(path, FailureReason::NotWhole))?;
     Ok([&item.staged.name, below].concat())

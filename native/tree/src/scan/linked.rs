@@ -62,8 +62,8 @@ fn is_replaced(path: &[u8], replaced: &Replaced) -> bool {
     replaced.alone.contains(path) || is_below(path) || own.ancestors().any(is_below)
 }
 
-/// Call `each` with leader and member of each pair; `IO` for a damaged record, `CANCELED` after a
-/// stop.
+/// Call `each` with leader and member of each pair; an unfinished last line is ignored.  `IO` for a
+/// damaged record, `CANCELED` after a stop.
 fn each_pair(
     file: BorrowedFd<'_>,
     stop: &Stop,

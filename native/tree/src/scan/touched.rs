@@ -60,7 +60,8 @@ struct LookRequest {
     all_below: bool,
 }
 
-/// Examine all `touched` paths.
+/// Examine all `touched` paths; of those below what is not a directory, only that is examined.
+/// `CANCELED` after a stop.
 pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<LookResult> {
     let mut examination = Examination {
         tree,

@@ -61,7 +61,8 @@ impl Scan {
         })
     }
 
-    /// Number the file system of the root, a snapshot of `live`, as that of `live`, so that known digests of its files are found.
+    /// Number the file system of the root, a snapshot of `live`, as that of `live`, so that known
+    /// digests of its files are found; does nothing if it is not a snapshot of `live`.
     pub fn of_snapshot(self, live: &[u8]) -> Result<Self> {
         let joined = self
             .file_systems

@@ -37,7 +37,8 @@ pub struct VerifiedFiles {
 }
 
 impl VerifiedFiles {
-    /// Add a file that the run with this number brought; its owner, mode and time are still to be set.
+    /// Add a file that the run with this number brought, in place of another content at its path;
+    /// its owner, mode and time are still to be set.
     pub fn add(&mut self, file: &FileKey<'_>, run: u32) {
         let added = VerifiedFile {
             content: self.content(file),
@@ -47,7 +48,7 @@ impl VerifiedFiles {
         self.files.insert(self.path(file.path), added);
     }
 
-    /// Mark a file as complete.
+    /// Mark a file as complete; does nothing unless this content is verified at its path.
     pub fn finish(&mut self, file: &FileKey<'_>) {
         let content = self.content(file);
         if let Some(known) = self.files.get_mut(&self.path(file.path)) {

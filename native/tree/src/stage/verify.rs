@@ -73,7 +73,8 @@ pub struct Run {
 /// `root` as regular files.
 ///
 /// With any, also those of the others if they are fewer than `few`.  A file is left out if an
-/// existing ancestor is not a directory.  Files of one directory should be adjacent.
+/// existing ancestor is not a directory.  Files of one directory should be adjacent.  A stop is an
+/// error.
 pub fn comparable<'a>(
     root: &[u8],
     files: impl Iterator<Item = (&'a [u8], u64)>,

@@ -51,7 +51,7 @@ pub struct Refused {
 }
 
 /// Examine all rows of `table` with an unknown state, and set local state and differences; ends at
-/// the first path that cannot be examined, and returns it.
+/// the first path that cannot be examined, and returns it.  `CANCELED` after a stop.
 pub(crate) fn survey(
     folders: &mut Folders,
     table: &mut Candidates,

@@ -30,7 +30,8 @@ type Hashed = (usize, Option<Blake3Digest>);
 
 /// Hash each of the `unhashed` files at its path before `renames`, and set its digest in `table`.
 ///
-/// Returns the error that ended it, if any: a failing disk, on which all other files would fail.
+/// Returns the error that ended it, if any: a stop, or a failing disk, on which all other files
+/// would fail.  Then no digest is set.
 pub(crate) fn hash(
     folders: &mut Folders,
     table: &mut Candidates,

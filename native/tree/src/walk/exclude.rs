@@ -6,7 +6,8 @@ const RANDOM: usize = 6;
 /// The permissions that rsync does not grant until the file is complete.
 const NOT_OWNER: u32 = 0o077;
 
-/// Return true if a regular file is one of rsync's temporary files: `.NAME.XXXXXX`.
+/// Return true if a regular file is one of rsync's temporary files: `.NAME.XXXXXX`, to which only
+/// its owner has access.
 pub(crate) fn is_unfinished(name: &[u8], mode: u32) -> bool {
     let [b'.', rest @ ..] = name else {
         return false;

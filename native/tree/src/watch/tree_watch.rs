@@ -106,13 +106,14 @@ impl TreeWatch {
         self.unwatched
     }
 
-    /// Return the error of the first directory that could not be watched.
+    /// Return the error of the first directory that could not be watched; `None` if all are.
     pub fn first_unwatched(&self) -> Option<&Error> {
         self.first.as_ref()
     }
 
     /// Return the changed paths since the last call, and forget them; `None` if the whole tree has
-    /// to be scanned.
+    /// to be scanned: at first, after too many paths or a stop, and as long as a directory is
+    /// unwatched.
     pub fn take_paths(&mut self) -> Option<Vec<Touched>> {
         let paths = self.pending.take_paths();
         let is_whole = self.events.is_empty() && self.unlooked.is_empty();

@@ -246,6 +246,7 @@ fn tree_of(world: &World, loosens: Option<u32>) -> (Tree, (std::fs::File, u32)) 
     (tree, area)
 }
 
+/// Return the reason of a failure in words of `TABLE`; `None` without one.
 fn reason(row: RowResult) -> Option<String> {
     let failure = row.failure?;
     Some(match failure.reason {
@@ -272,6 +273,7 @@ fn situation(user: User, number: usize) -> (World, &'static str) {
     )
 }
 
+/// Return the result of an operation in a situation, as `TABLE` has it.
 fn expected_outcome(operation: Operation, number: usize) -> &'static str {
     let number = match SITUATIONS[number].0 {
         "a reserved path" => return "Reserved",

@@ -106,6 +106,7 @@ fn run(cut: bool, placed: &[(&str, u64)]) -> Run {
     }
 }
 
+/// Verify the file in the area of a world.
 fn verified(world: &World, asked: VerifyRequest, run: &Run) -> Arrival {
     let folder = world.at("area").into_os_string().into_encoded_bytes();
     world.run(|| verify(&folder, &[asked], run, 2, &Stop::default()).unwrap())[0]

@@ -118,7 +118,7 @@ impl World {
         Path::new(OsStr::from_bytes(self.folder.path())).join(path)
     }
 
-    /// Open the directory at `path`.
+    /// Open the directory at `path`; the number is valid as long as the file.
     pub(crate) fn open(&self, path: &str) -> (File, u32) {
         let file = File::open(self.at(path)).unwrap();
         let number = u32::try_from(file.as_raw_fd()).unwrap();
@@ -132,6 +132,7 @@ impl World {
             .unwrap();
     }
 
+    /// Return the time of an entry, of a symlink itself, in seconds since the epoch.
     pub(crate) fn mtime(&self, path: &str) -> i64 {
         fs::symlink_metadata(self.at(path)).unwrap().mtime()
     }
@@ -193,6 +194,7 @@ impl World {
         }
     }
 
+    /// Return the paths of all entries, sorted.
     fn paths(&self) -> Vec<PathBuf> {
         let mut paths = vec![];
         let mut pending = vec![self.at("")];

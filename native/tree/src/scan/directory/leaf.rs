@@ -41,7 +41,7 @@ impl Leaves {
         (self.hardlinks, self.unreadable) = (false, 0);
     }
 
-    /// Add the next leaf.
+    /// Add the line of the next leaf and, for a file, its identity.
     pub(crate) fn add(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
         let status = &leaf.status;
         let begin = self.lines.len();

@@ -145,7 +145,7 @@ impl Packed {
         self.0.len()
     }
 
-    /// Call `visit` with every leaf, in order.
+    /// Call `visit` with every leaf, in order, until its first error; `IO` for damaged bytes.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&Leaf<'_>) -> Outcome<()>) -> Outcome<()> {
         let mut from = Cursor::new(&self.0);
         let mut last = Last::default();
@@ -157,7 +157,7 @@ impl Packed {
 }
 
 impl Last {
-    /// Decode the next leaf, and become it.
+    /// Decode the next leaf, and become it; `None` for damaged bytes.
     fn take_next<'a, 'b: 'a>(&'a mut self, from: &mut Cursor<'b>) -> Option<Leaf<'a>> {
         let flags = from.byte()?;
         let common = take_number(from)?;
@@ -249,6 +249,7 @@ fn take_time(from: &mut Cursor<'_>, before: Time) -> Option<Time> {
 pub(super) mod tests {
     use super::*;
 
+    /// Make the status of a file with values that differ by `number`, some of them extreme.
     pub(in crate::scan::directory) fn status(number: u64) -> Status {
         let wide = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let time = |seconds: u64| Time {

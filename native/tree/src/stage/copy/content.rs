@@ -206,7 +206,7 @@ impl<'a> Copier<'a> {
         is_right.then_some(way).ok_or(Fault::Other)
     }
 
-    /// Try to share the blocks of the source; remembers a file system that cannot.
+    /// Try to share the blocks of the source, true if it does; remembers a file system that cannot.
     fn try_clone(&mut self, target: BorrowedFd<'_>, from: &Source<'_>) -> bool {
         if self.unshared_devices.contains(&from.status.device) {
             return false;
@@ -240,7 +240,7 @@ impl<'a> Copier<'a> {
         Ok(Some(digest))
     }
 
-    /// Copy content at the limited rate, keeping holes; returns its digest if one is expected. A
+    /// Copy content at the limited rate, keeping holes; returns its digest if one is expected.  A
     /// fault if the source's size has changed.
     fn copy(
         &mut self,
