@@ -136,7 +136,7 @@ impl ChangeList {
         };
     }
 
-    /// Add the next bytes; the first call detects the byte that ends paths.
+    /// Add the next bytes; with `Auto`, the first call detects the byte that ends paths.
     pub fn feed(&mut self, data: &[u8]) {
         let separator = *self
             .separator
@@ -174,7 +174,8 @@ impl ChangeList {
         self.touched
     }
 
-    /// Return the number of lines without a path of the module, and the first of them.
+    /// Return the number of lines without a path of the module, and the starts of the first of
+    /// them, each with the reason.
     pub fn refused(&self) -> (u64, &[(Vec<u8>, Refusal)]) {
         (self.refusals, &self.refused)
     }

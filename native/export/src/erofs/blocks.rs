@@ -104,6 +104,7 @@ impl<P: ImageSink> Blocks<P> {
         self.to.write_at(0, first)
     }
 
+    /// Take `count` blocks; returns the number of the first.
     fn reserve(&mut self, count: u64) -> u64 {
         let first = self.count;
         self.count = first.saturating_add(count);

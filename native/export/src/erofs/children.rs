@@ -89,6 +89,7 @@ impl Filling {
         size <= BLOCK
     }
 
+    /// Add a child to the block, where it must fit; notes the places of `.` and `..`.
     pub(crate) fn add(&mut self, child: &Child<'_>) {
         let place = Some(self.entries.len().saturating_mul(DIRENT_BYTES));
         match child.name {

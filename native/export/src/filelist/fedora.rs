@@ -94,7 +94,8 @@ impl FileList {
         Ok(true)
     }
 
-    /// Return true if an entry is listed; counts a name that no line can hold.
+    /// Return true if an entry is listed: the group can read it, and NFS does not keep it after its
+    /// deletion.  Also false for a name that no line can hold, which is counted.
     fn is_listed(&mut self, name: &[u8], mode: u16) -> bool {
         if mode & GROUP_READS == 0 || name.starts_with(DELETED_OVER_NFS) {
             return false;

@@ -161,7 +161,8 @@ impl Ls {
         }
     }
 
-    /// Append the text of the next directory to `out`, unless it is hidden by a name with a dot.
+    /// Append the text of the next directory to `out`, unless it is hidden by a name with a dot;
+    /// all directories come, in the order in which they were gathered.
     pub fn put_listing(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
         let path = listing.path.as_bytes();
         let place = self.place;
