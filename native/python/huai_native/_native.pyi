@@ -78,7 +78,7 @@ class Candidates:
         """Return the number of files that only a digest can compare; valid after `Tree.survey`."""
 
     def set_digest(self, place: int, digest: bytes) -> None:
-        """Set the digest of the local content of the candidate at `place`."""
+        """Set the digest of the local content of the candidate at `place`, if there is one."""
 
     def having(self, paths: AbstractSet[bytes]) -> list[bytes]:
         """Return the paths of `paths` that the table has, in any order."""
@@ -93,7 +93,7 @@ class Candidates:
         """Return the leaders of all wanted hardlinks, each once, in any order."""
 
     def replaced(self) -> list[bytes]:
-        """Return the leaders of hardlink groups that get another inode."""
+        """Return the paths whose local file has several names and gets another inode."""
 
     def shared(self) -> list[Any]:
         """Return the candidates whose local file has several names."""
@@ -341,7 +341,8 @@ class Scrub:
         """Return the number of files read before `pace` was over, and the files that differ.
 
         Each has its place; then digest, inode and ctime if size and time are as expected, else
-        None; and an errno, 0 if size or time differ or the file is gone.
+        None; and an errno, 0 if size or time differ or the file is gone.  A shortage of memory or
+        file handles is an `OSError`.
         """
 
 @final
@@ -720,10 +721,13 @@ class TreeReader:
     def read_digests(
         self, changes: ChangeList, record: bytes, into: FoundDigests
     ) -> tuple[_Hashed, list[tuple[bytes, int]]]:
-        """Add the digests of the named files to `into`; returns paths not read, with an errno."""
+        """Add the digests of the named files to `into`; `keep_digests` stores them.
+
+        Returns what was read, and the paths not read, each with an errno.
+        """
 
     def keep_digests(self) -> None:
-        """Keep the digests of `read_digests` for later commits."""
+        """Store the digests of the last `read_digests`, if any, for later commits."""
 
 @final
 class TreeWatch:
@@ -1157,7 +1161,7 @@ class Arrived:
         """Return True if `run` fetched the file at `path`."""
 
     def unfinished(self, files: Iterable[_File]) -> list[int]:
-        """Return the places of files whose owner, mode and time are not set yet."""
+        """Return the places of files not recorded, or whose owner, mode and time are not set."""
 
 _Located: TypeAlias = tuple[Arrived, int, int, dict[int, bytes]]
 """The locations of verified files: open directories of fetched files, with a folder for each run,

@@ -48,9 +48,10 @@ type CommitReport = (
     (u64, u64, Vec<Vec<u8>>),
 );
 
-/// A directory as it was seen; the inode and leader of files with names elsewhere; the shards.
+/// The top's view; the inode and leader of files with names elsewhere; the shards.
 type Edges = ((u64, u64), Vec<(Vec<u8>, Vec<u8>)>, Vec<Vec<u8>>);
-/// The id of a tree, what is in it and what no snapshot holds, and the mount points.
+/// The id of a tree; its totals, and the number of entries that no snapshot can hold; the report,
+/// the mount points, and what other parts need.
 type WholeTree = (
     Vec<u8>,
     (Counts, u64),
@@ -64,6 +65,7 @@ type WholeTree = (
 #[derive(FromPyObject)]
 struct LentPart(Vec<u8>, Vec<LentShard>, Option<LentSnapshot>);
 
+/// A shard: its path, its view, and its tree with the entries of that; `None` if it failed.
 #[derive(FromPyObject)]
 struct LentShard(Vec<u8>, (u64, u64), Option<(Vec<u8>, u64)>);
 
@@ -85,7 +87,7 @@ impl LentPart {
     }
 }
 
-/// The folder of known digests, and the parameters of hashing.
+/// The folder of known digests, the parameters of hashing, and functions that Python lends.
 #[derive(FromPyObject)]
 struct DigestOptions {
     folder: Vec<u8>,
@@ -155,6 +157,8 @@ impl TreeReader {
         })
     }
 
+    /// Scan the part `scope` and write its tree; the last commit's entries stay where something
+    /// cannot be read.
     #[expect(clippy::too_many_arguments, reason = "Python's are by position")]
     fn read_whole(
         &self,
@@ -218,6 +222,8 @@ impl TreeReader {
         ))
     }
 
+    /// Read the paths that a list names, and write the tree of `past` with them; `None` if a file
+    /// has names that are unknown.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_listed(
         &self,
@@ -273,6 +279,8 @@ impl TreeReader {
         }))
     }
 
+    /// Add the digests of the files that a list names to `into`.  Returns what was read, and the
+    /// paths that could not be.  The digests are stored by `keep_digests` only.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_digests(
         &self,
@@ -299,6 +307,7 @@ impl TreeReader {
         Ok(((read.files, read.bytes, read.holes), unread.collect()))
     }
 
+    /// Store the digests of the last `read_digests`, if any, for later commits.
     fn keep_digests(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |_, _| {
             let mut unkept = self.unkept.lock();
@@ -323,7 +332,8 @@ impl TreeReader {
         }
     }
 
-    /// Convert a failure to an exception, which `explain` makes for most kinds.
+    /// Convert a failure to an exception, which `explain` makes for the tree, the digests and the
+    /// root.
     fn raise(&self, py: Python<'_>, failure: Failure) -> PyErr {
         let explained = match failure {
             Failure::Tree(error) => self.explain.call1(py, ("tree", raise(py, &error))),
@@ -339,6 +349,8 @@ impl TreeReader {
         )
     }
 
+    /// Return the name of an owner, empty if no owners are read; `CANCELED` after an exception,
+    /// which `calls` keeps.
     fn owner(
         &self,
         kind: OwnerKind,
@@ -349,8 +361,9 @@ impl TreeReader {
         owners.map_or_else(|| Ok(Vec::new()), |owners| owners.name(kind, id, calls))
     }
 
-    /// Look at the paths of a list, and find the digests there if `check` accepts them; these are
-    /// not saved yet.
+    /// Look at the paths of a list, and find the digests there if `check` accepts them.  Returns
+    /// the paths, what was read, and the table of digests, which is not saved yet; `None` without
+    /// digests.
     fn look(
         &self,
         (touched, record, check): (&[Touched], &[u8], impl FnOnce(&ListedPaths) -> Result<()>),
@@ -407,6 +420,8 @@ impl TreeReader {
     }
 }
 
+/// Write `past` with the hardlink fields of files with names in several parts.  Returns its root
+/// tree, and lines of the record of hardlink groups.
 #[pyfunction]
 pub(crate) fn relink(
     py: Python<'_>,
@@ -427,6 +442,7 @@ pub(crate) fn relink(
     Ok((tree.as_bytes().to_vec(), pairs))
 }
 
+/// Return the numbers of files, directories, symlinks and bytes.
 pub(crate) fn counts(totals: Totals, directories: u64) -> Counts {
     (totals.files, directories, totals.symlinks, totals.bytes)
 }

@@ -24,10 +24,11 @@ use crate::sys::wait::wait;
 /// Bytes of a read that are decoded in less time than the one door to long calls takes.
 const SHORT: usize = 64 << 10;
 
-/// A binary file of Python.  Its exceptions come through unchanged.
+/// A binary file of Python.  Its exceptions are kept in the `io::Error`.
 struct PyFile(Py<PyAny>);
 
 impl PyFile {
+    /// Call the file; an exception becomes an `io::Error` that holds it.
     fn call<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
         Python::attach(|py| call(self.0.bind(py)).map_err(io::Error::other))
     }
@@ -104,6 +105,8 @@ impl EntryList {
         list.as_ref().is_some_and(entry_list::EntryList::has_links)
     }
 
+    /// Return path, type, size and mtime of all entries but the root; an exception after
+    /// `write_tree`.
     fn entries(&self) -> PyResult<Vec<Summary>> {
         let mut list = self.0.lock();
         let all = list
@@ -123,6 +126,7 @@ impl EntryList {
             .collect())
     }
 
+    /// Write the git tree of all entries, which ends the list; returns its id and the totals.
     fn write_tree(&self, py: Python<'_>, writer: Writer) -> PyResult<(Vec<u8>, Counts)> {
         let list = self.take_list()?;
         let written = wait(py, |stop| list.write_tree(&mut writer.until(stop)))?.map_err(refuse)?;
@@ -130,6 +134,8 @@ impl EntryList {
         Ok((written.tree.as_bytes().to_vec(), counts))
     }
 
+    /// Write the tree of `past` with these entries added or replaced, which ends the list.  Returns
+    /// its id, and the totals of what was added and removed.
     fn amend(
         &self,
         py: Python<'_>,
@@ -151,6 +157,7 @@ impl EntryList {
 }
 
 impl EntryList {
+    /// Take the list out; an exception if it is written already.
     fn take_list(&self) -> PyResult<entry_list::EntryList<PyFile>> {
         let list = self.0.lock().take();
         list.ok_or_else(is_written)
@@ -176,6 +183,7 @@ impl RsyncList {
         Ok(Self { list, entries })
     }
 
+    /// Decode the next bytes of the sender; returns the bytes to send to it.
     fn feed<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let feed = || {
             let mut entries = self.entries.get().0.lock();
@@ -220,7 +228,8 @@ impl TextList {
         Self { list, entries }
     }
 
-    /// Decode the next bytes of the list, and add the entries of complete lines to the entry list.
+    /// Decode the next bytes of the list, and add the entries of complete lines to the entry list;
+    /// a `FormatError` for anything else.
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         wait(py, |_| {
             let mut entries = self.entries.get().0.lock();
@@ -229,7 +238,8 @@ impl TextList {
         })?
     }
 
-    /// End the list, which must be complete.
+    /// End the list, and add the directories that it does not name; a `FormatError` if it is
+    /// incomplete.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, |_| {
             let mut entries = self.entries.get().0.lock();
@@ -247,6 +257,7 @@ impl TextList {
 /// New and changed paths, removed ones, and true if lines without a readable path differ.
 type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
+/// Compare two complete lists; the paths are sorted.
 #[pyfunction]
 pub(crate) fn compare_file_lists(
     py: Python<'_>,
@@ -275,6 +286,7 @@ type RecentEvents = (
     Vec<(Vec<u8>, bool)>,
 );
 
+/// Read a file of recent events; a `FormatError` if it is incomplete.
 #[pyfunction]
 pub(crate) fn read_recent(
     py: Python<'_>,

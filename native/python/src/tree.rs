@@ -41,8 +41,9 @@ type Outcome<'py> = (
 /// A source: path, time, how many names it may have, true if size and time are enough; a key.
 type Source = (Vec<u8>, i64, u64, bool, Option<Vec<u8>>);
 
-/// A handle, a path below it, the path it gets; its directories, each with how many names it holds
-/// and whether it is settled; files from elsewhere, and links to make.
+/// A prepared directory: a handle, its path below that, and its new path; it and the directories
+/// below, each with its number of staged names, and true to set its time; files from elsewhere;
+/// hardlinks and symlinks to make.
 type WholeFields = (
     u32,
     Vec<u8>,
@@ -53,7 +54,7 @@ type WholeFields = (
     TableRows,
 );
 
-/// One tree, opened once.
+/// One tree, opened once; a call of it waits for the one before.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Tree {
     /// None if it is closed.
@@ -86,18 +87,22 @@ impl Tree {
             .map_err(|error| raise(py, &error))
     }
 
+    /// Return a handle of the directory at `path`, which the tree closes after the next few calls.
     fn open(&self, py: Python<'_>, path: &[u8]) -> PyResult<RawFd> {
         self.with(py, |tree| tree.open(path))
     }
 
+    /// Give a directory u+rwx until `restore_modes`; false if that is not allowed or needed.
     fn make_writable(&self, py: Python<'_>, path: &[u8]) -> PyResult<bool> {
         self.with(py, |tree| tree.make_writable(path))
     }
 
+    /// Create temporary names in the open directory `area`.
     fn stage_in(&self, py: Python<'_>, area: u32) -> PyResult<()> {
         self.with(py, |tree| tree.stage_in(area))
     }
 
+    /// Keep leaves that are removed or replaced from now on, at the same path below `top`.
     fn keep_below(&self, py: Python<'_>, top: Vec<u8>) -> PyResult<()> {
         self.with(py, |tree| {
             tree.keep_below(top);
@@ -105,12 +110,15 @@ impl Tree {
         })
     }
 
+    /// Restore the modes of directories that were made writable; returns the paths where this
+    /// failed.
     fn restore_modes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let restored = wait(py, |stop| self.opened(|tree| Ok(tree.restore_modes(stop))))?;
         let failed = restored.map_err(|error| raise(py, &error))?;
         PyList::new(py, failed.iter().map(|path| PyBytes::new(py, path)))
     }
 
+    /// Close the cached handles of directories.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |tree| {
             tree.refresh();
@@ -118,6 +126,8 @@ impl Tree {
         })
     }
 
+    /// Read the local entries of candidates that have none yet; returns the path of the first
+    /// failure with its errno, `None` if it is going to be moved.
     fn survey<'py>(
         &self,
         py: Python<'py>,
@@ -138,6 +148,8 @@ impl Tree {
         Ok(refused.map(problem))
     }
 
+    /// Hash each file that only a digest can compare; returns path and errno of the failure that
+    /// ended the call, if any.
     fn hash<'py>(
         &self,
         py: Python<'py>,
@@ -162,6 +174,7 @@ impl Tree {
         Ok(failure.map(problem))
     }
 
+    /// Carry out one kind of step for `items`; a `ValueError` if its word is unknown.
     #[pyo3(signature = (step, items, places = None))]
     fn carry_out<'py>(
         &self,
@@ -195,6 +208,7 @@ impl Tree {
         }
     }
 
+    /// Rename directories, each of which a symlink of `forwards` at its old path may replace.
     fn move_directories<'py>(
         &self,
         py: Python<'py>,
@@ -213,6 +227,7 @@ impl Tree {
         self.row(py, &items, publish::Tree::move_directories)
     }
 
+    /// Rename prepared directories to their paths, with everything below them.
     fn publish_directories<'py>(
         &self,
         py: Python<'py>,
@@ -223,6 +238,8 @@ impl Tree {
         self.row(py, &items, publish::Tree::publish_directories)
     }
 
+    /// Stage files whose content other files of the tree have; returns a byte for each, and the
+    /// failure that ended the row, if any.
     fn stage_copies<'py>(
         &self,
         py: Python<'py>,
@@ -253,25 +270,29 @@ impl Tree {
         ways(py, staged)
     }
 
+    /// Write all changes of the file system to disk.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, |_| self.opened(|tree| tree.sync()))?.map_err(|error| raise(py, &error))
     }
 
+    /// Write the names in the root and its attributes to disk.
     fn sync_root(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, |_| self.opened(|tree| tree.sync_root()))?.map_err(|error| raise(py, &error))
     }
 
+    /// Close all handles; other calls fail with `BADF` then.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.tree.lock().take());
     }
 }
 
 impl Tree {
-    /// Look up the numbers of the owners that `rows` name.
+    /// Look up the numbers of the owners that `rows` name; none if owners are not set.
     fn numbers(&self, py: Python<'_>, rows: &TableRows) -> PyResult<Numbers> {
         self.numbers_of(py, &rows.table, rows.iter())
     }
 
+    /// Look up the numbers of owners by position in `table`; an exception while another call does.
     fn numbers_of<'a>(
         &self,
         py: Python<'_>,
@@ -284,6 +305,7 @@ impl Tree {
         }
     }
 
+    /// Convert a prepared directory, and look up the numbers of its owners.
     fn whole_directory(&self, py: Python<'_>, fields: WholeFields) -> PyResult<WholeDirectory> {
         let (folder, name, path, (directories, held), others, links, symlinks) = fields;
         let directories = directories.directories(&self.numbers(py, &directories)?);
@@ -320,7 +342,8 @@ impl Tree {
         }
     }
 
-    /// Call `work` with the open tree, detached from Python: for what takes microseconds.
+    /// Call `work` with the open tree, detached from Python: for what takes microseconds.  Its
+    /// error is an `OSError`, `EBADF` after `close`.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -330,7 +353,8 @@ impl Tree {
             .map_err(|error| raise(py, &error))
     }
 
-    /// Carry out a row of operations as a long call.
+    /// Carry out a row of operations as a long call; returns how many were done, and the failure of
+    /// the next.
     fn row<'py, T: Sync>(
         &self,
         py: Python<'py>,
@@ -343,6 +367,8 @@ impl Tree {
     }
 }
 
+/// Rename within an open directory; an `OSError` (`EEXIST`) if something has the new name.  Returns
+/// false, and does nothing, if kernel or file system do not support such a rename.
 #[pyfunction]
 pub(crate) fn rename_noreplace(
     py: Python<'_>,
@@ -353,7 +379,7 @@ pub(crate) fn rename_noreplace(
     publish::rename_noreplace(folder, old, new).map_err(|error| raise(py, &error))
 }
 
-/// Convert the result of a row.
+/// Convert the result of a row to the number of operations done, and the fields of a failure.
 fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
     let failure = row.failure.map(|OperationFailure { path, reason }| {
         let (word, errno, other) = reason_fields(&reason);

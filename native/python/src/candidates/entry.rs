@@ -15,11 +15,12 @@ use pyo3::types::{PyBytes, PyFrozenSet, PyInt, PyTuple, PyType};
 
 use crate::sys::errors::lacking;
 
-/// See `huai_schema.entries`.
+/// The number of fields of a directory's tuple (`huai_schema.entries`); symlinks have one more,
+/// files more.
 const DIRECTORY_FIELDS: usize = 5;
 const SYMLINK_FIELDS: usize = 6;
 
-/// As `_native.pyi` lists them, in the order of `Attribute`.
+/// The attributes with their names in Python, in the order of `Attribute`.
 const ATTRIBUTES: [(&str, Attribute); 8] = [
     ("type", Attribute::Type),
     ("size", Attribute::Size),
@@ -38,7 +39,8 @@ pub(crate) type PathFields<'py> = (
     Vec<Bound<'py, PyTuple>>,
 );
 
-/// Python's classes, and functions that look up this machine's users and groups by name.
+/// The Python classes of the values that rows become, and functions that return the names of users
+/// and groups by number, if any.
 pub(crate) struct Types {
     pub(crate) candidate: Py<PyType>,
     pub(crate) file: Py<PyType>,
@@ -50,12 +52,13 @@ pub(crate) struct Types {
     pub(crate) names: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
-/// Make the exception for a table that has no room for more.
+/// Make the `OSError` (`ENOMEM`) for a table that has no room for more.
 pub(crate) fn full(_: TableFull) -> PyErr {
     Python::attach(|py| lacking(py, Errno::NOMEM))
 }
 
-/// Convert an entry, adding its texts and owners to the table; those that `known` has are shared.
+/// Convert an entry's tuple, whose length tells its type, and add its texts and owners to the
+/// table; texts that equal those of `known` are shared.  A field of a wrong type is an exception.
 pub(crate) fn stated(
     table: &mut Candidates,
     entry: &Bound<'_, PyTuple>,
@@ -102,7 +105,7 @@ pub(crate) fn stated(
     })
 }
 
-/// Read a `Reduced` mode, a `Kept` one, or a plain number.
+/// Convert a mode: a plain number, one with `stated` (`Reduced`), or any other subclass (`Kept`).
 fn mode(mode: &Bound<'_, PyAny>) -> PyResult<StatedMode> {
     let bits = mode.extract()?;
     let is_plain = mode.is_exact_instance_of::<PyInt>();
@@ -118,7 +121,8 @@ fn mode(mode: &Bound<'_, PyAny>) -> PyResult<StatedMode> {
     })
 }
 
-/// Add a row for a whole candidate.
+/// Add a row for a `Candidate`, all of whose fields are known; an exception for an unknown
+/// attribute.
 pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> PyResult<()> {
     type Fields<'py> = (
         Vec<u8>,
@@ -166,7 +170,7 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
     Ok(())
 }
 
-/// Return the local state of an entry that Python describes.
+/// Return the local state of an entry that Python describes; it has the names of its owners.
 fn local_state(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
     LocalState::Something {
         seen: LocalStatus {
@@ -209,7 +213,7 @@ pub(crate) struct RowConverter {
 }
 
 impl RowConverter {
-    /// Convert a row to a `Candidate`.
+    /// Convert a row to a `Candidate`; `special` is true for a local entry of another type.
     pub(crate) fn candidate<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
         let table = &self.table;
         let path = PyBytes::new(py, table.path(row));
@@ -240,10 +244,12 @@ impl RowConverter {
         ))
     }
 
+    /// Convert a text of the table; `None` if it is empty.
     fn bytes<'py>(&self, py: Python<'py>, span: Span) -> Option<Bound<'py, PyBytes>> {
         (!span.is_empty()).then(|| PyBytes::new(py, self.table.bytes(span)))
     }
 
+    /// Return the name of an owner by its position in the table; empty beyond the last.
     fn owner_name<'py>(&self, py: Python<'py>, position: u32) -> Bound<'py, PyBytes> {
         let name = self.table.owners().get(position as usize);
         PyBytes::new(py, name.map_or(b"", Vec::as_slice))
@@ -262,7 +268,7 @@ impl RowConverter {
         }
     }
 
-    /// Convert a wanted or past entry at `path`.
+    /// Convert a wanted or past entry at `path`: to a `File`, `Directory` or `Symlink`.
     fn entry<'py>(
         &self,
         py: Python<'py>,
@@ -304,7 +310,8 @@ impl RowConverter {
         }
     }
 
-    /// Convert the local entry of a row, if it has one of a type that metadata describe.
+    /// Convert the local entry of a row; `None` if it has none, or one of another type than file,
+    /// directory or symlink.  Owners have the names that the functions of `types` return.
     fn local_entry<'py>(
         &self,
         py: Python<'py>,

@@ -31,6 +31,7 @@ type Placed = (u8, Option<usize>, Option<usize>);
 /// Top, profile, which of its lists of markers is there.
 type RepositoryRow<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
 
+/// Convert a pattern of Python's.
 fn pattern((components, symlinks): PatternRow) -> StagePattern {
     StagePattern::new(components.iter().map(Vec::as_slice), symlinks)
 }
@@ -42,7 +43,7 @@ enum Leaves<'py> {
     Listed(Vec<(Vec<u8>, bool)>),
 }
 
-/// Return the stage of each file or symlink, a byte each; fewer after a stop.
+/// Return the stage of each file or symlink, a byte each, in order; fewer after a stop.
 fn stages<'a>(
     order: &mut Order<Reader>,
     items: impl Iterator<Item = (&'a [u8], bool)>,
@@ -65,6 +66,7 @@ impl PublishPatterns {
         Self(patterns.into_iter().map(pattern).collect())
     }
 
+    /// Return the place of the first matching pattern for each path, `None` without one.
     #[pyo3(signature = (paths, *, symlink))]
     fn first(&self, paths: TableRows, symlink: bool) -> Vec<Option<usize>> {
         let paths = paths.paths();
@@ -106,6 +108,7 @@ impl PublishOrder {
         Self(Guarded::new(Order::new(table, lookup)))
     }
 
+    /// Return the stage of each leaf as a byte, in order.
     fn stages<'py>(&self, py: Python<'py>, items: Leaves<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut order = self.lock()?;
         let order = &mut *order;
@@ -122,6 +125,8 @@ impl PublishOrder {
         Ok(PyBytes::new(py, &stages?.map_err(refuse)?))
     }
 
+    /// Return the stage of a path, the place of the rule that decided, and the number of the
+    /// repository of that rule or else of the innermost one around.
     #[pyo3(signature = (path, *, symlink))]
     fn placement(&self, path: &[u8], symlink: bool) -> PyResult<Placed> {
         let placed = self.lock()?.placement(path, symlink).map_err(refuse)?;
@@ -133,16 +138,19 @@ impl PublishOrder {
         Ok((stage, rule, repository))
     }
 
+    /// Return the numbers of the repositories around a directory, outermost first.
     fn around(&self, folder: &[u8]) -> PyResult<Vec<usize>> {
         let around = self.lock()?.around(folder).map_err(refuse)?;
         Ok(around.to_vec())
     }
 
+    /// Return the number of repositories found so far.
     #[pyo3(name = "found")]
     fn repository_count(&self) -> PyResult<usize> {
         Ok(self.lock()?.repositories().len())
     }
 
+    /// Return a repository by its number; `IndexError` beyond the last.
     fn repository<'py>(&self, py: Python<'py>, number: usize) -> PyResult<RepositoryRow<'py>> {
         let order = self.lock()?;
         let repository = order.repositories().get(number);
@@ -160,6 +168,7 @@ impl PublishOrder {
 }
 
 impl PublishOrder {
+    /// Lock the order; an exception while another call uses it.
     fn lock(&self) -> PyResult<MutexGuard<'_, Order<Reader>>> {
         self.0.try_lock()
     }
@@ -169,6 +178,7 @@ fn range((begin, end): RuleRange) -> Range<usize> {
     begin..end
 }
 
+/// Convert a profile of Python's: markers by list, and the range of its rules.
 fn profile((tops, rules): ProfileRow) -> Profile {
     let markers = |texts: Vec<Vec<u8>>| texts.iter().map(|text| Marker::new(text)).collect();
     Profile {

@@ -49,8 +49,8 @@ impl Owners {
         }
     }
 
-    /// Return the numbers of the owners of all wanted entries in `rows`, by position in `table`;
-    /// other owners have none.
+    /// Return the numbers of the owners of all wanted entries in `rows`, by position in `table`: of
+    /// the user and of the group of that name, `None` if it is not needed or unknown here.
     pub(crate) fn numbers<'a>(
         &mut self,
         py: Python<'_>,

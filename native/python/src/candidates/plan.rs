@@ -16,7 +16,7 @@ pub(crate) struct Plan {
     planned: Planned,
 }
 
-/// Fetches, hardlinks, symlinks, attributes.
+/// The rows of one stage: fetches, hardlinks, symlinks, attribute changes.
 type Stage = (Rows, Rows, Rows, Rows);
 
 impl Plan {
@@ -49,26 +49,31 @@ impl Plan {
         Ok((PyBytes::new(py, path), symlink))
     }
 
+    /// The removals that make way for an entry of another type, deepest first.
     #[getter]
     fn clear(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Remove, &self.planned.clear)
     }
 
+    /// The paths of new directories, parents first.
     #[getter]
     fn make(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Path, &self.planned.make)
     }
 
+    /// All other removals, deepest first.
     #[getter]
     fn removals(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Remove, &self.planned.removals)
     }
 
+    /// The directories that get their final attributes, deepest first.
     #[getter]
     fn directories(&self) -> Rows {
         Rows::new(&self.converter, RowKind::Entry, &self.planned.directories)
     }
 
+    /// Return the operations of each of `count` stages; `stages` has a byte for each path.
     fn in_stages(&self, count: usize, stages: &[u8]) -> Vec<Stage> {
         let operations = self.planned.in_stages(&self.converter.table, count, stages);
         let rows = |numbers: &[_]| Rows::new(&self.converter, RowKind::Entry, numbers);

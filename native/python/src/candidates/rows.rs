@@ -42,6 +42,8 @@ impl Rows {
         self.chosen.len()
     }
 
+    /// Return the value at a place, from the end if it is negative, or the rows of a slice, whose
+    /// step must be 1.
     fn __getitem__<'py>(
         &self,
         py: Python<'py>,
@@ -84,6 +86,7 @@ impl Rows {
         digests.map(digest).collect()
     }
 
+    /// Return the rows at `places`, in that order; `IndexError` beyond the last.
     fn pick(&self, places: Vec<usize>) -> PyResult<Self> {
         let numbers = self.chosen.numbers();
         let number = |place: usize| numbers.get(place).copied().ok_or_else(no_such_row);
@@ -91,6 +94,7 @@ impl Rows {
         Ok(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers?)))
     }
 
+    /// Return these rows followed by `others`; `None` if one of them is of another table.
     fn joined(&self, others: Vec<PyRef<'_, Self>>) -> Option<Self> {
         let mut numbers = self.chosen.numbers().to_vec();
         for other in others {
@@ -102,11 +106,13 @@ impl Rows {
         Some(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers)))
     }
 
+    /// Return the parent directories of all paths, each once.
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let directories = parents(&self.converter.table, self.chosen.iter());
         all_bytes(py, directories)
     }
 
+    /// Return the values of the rows whose wanted mode was reduced.
     fn reduced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_reduced = |row: &&Row| {
             row.wanted
@@ -152,7 +158,7 @@ fn no_such_row() -> PyErr {
     PyIndexError::new_err("no such row")
 }
 
-/// Rows; or entries, removals and paths, which get a new table.
+/// Rows; or a new table with a row for each of an iterable's entries, removals and paths.
 impl<'py> FromPyObject<'_, 'py> for TableRows {
     type Error = PyErr;
 
@@ -169,7 +175,7 @@ impl<'py> FromPyObject<'_, 'py> for TableRows {
     }
 }
 
-/// Add a row for an entry, a removal, or a path alone.
+/// Add a row for the tuple of an entry or a removal, or for the bytes of a path alone.
 fn push_item(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut path = item.clone();
     let (mut wanted, mut state) = (None, LocalState::Nothing);

@@ -19,12 +19,12 @@ use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
-/// From old to new path.
+/// From old to new path of a moved directory.
 type Moved<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 /// A candidate, the digest of what is there, true if that is the wanted content.
 type Source<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>, bool);
 
-/// A table of candidates.
+/// A table of candidates, which each change copies if rows of it are in use elsewhere.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Candidates {
     table: Guarded<Arc<candidates::Candidates>>,
@@ -60,11 +60,14 @@ impl Candidates {
         }
     }
 
+    /// Add rows whose local entries are unknown.
     fn add(&self, places: Vec<PathFields<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
         self.change(|table| places.try_for_each(|each| push_path(table, each, LocalState::Unknown)))
     }
 
+    /// Add the selected differences of two snapshots, and return the moved directories; `None`,
+    /// with the table as before, if the filter treats one differently at its new path.
     fn compare<'py>(
         &self,
         py: Python<'py>,
@@ -105,6 +108,7 @@ impl Candidates {
         })
     }
 
+    /// Merge the rows of each path, in tree order: the last wanted, the first local entry.
     fn merge(&self) -> PyResult<()> {
         self.change(|table| {
             table.merge();
@@ -112,6 +116,7 @@ impl Candidates {
         })
     }
 
+    /// Return true if there is a row for `path`, and its wanted entry, if any.
     #[pyo3(name = "wanted")]
     fn wanted_entry<'py>(
         &self,
@@ -130,6 +135,7 @@ impl Candidates {
         Ok(self.shared_table()?.has_below(path))
     }
 
+    /// Record that nothing is at these paths; those without a row are ignored.
     fn vacate(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: Vec<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -144,6 +150,7 @@ impl Candidates {
         Ok(all_bytes(py, directories))
     }
 
+    /// Add candidates whose local entries are known.
     fn extend(&self, candidates: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut candidates = candidates.try_iter()?;
         self.change(|table| candidates.try_for_each(|each| push(table, each?.cast::<PyTuple>()?)))
@@ -168,10 +175,12 @@ impl Candidates {
         )
     }
 
+    /// Return the number of files that only a digest can compare.
     fn unhashed(&self) -> PyResult<usize> {
         Ok(self.shared_table()?.unhashed().count())
     }
 
+    /// Set the digest of the local content of a row; ignored if `place` is beyond the last.
     fn set_digest(&self, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
             let digest = table.add_text(digest).map_err(full)?;
@@ -182,6 +191,7 @@ impl Candidates {
         })
     }
 
+    /// Return those of `paths` that have a row, in any order.
     #[pyo3(name = "having")]
     fn filter_paths<'py>(
         &self,
@@ -198,6 +208,7 @@ impl Candidates {
         Ok(all_bytes(py, common))
     }
 
+    /// Return the former directories, each once and without the root, that seem to be missing.
     fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let directories = table.rows().iter().filter_map(|row| expected(&table, row));
@@ -205,6 +216,7 @@ impl Candidates {
         Ok(all_bytes(py, directories))
     }
 
+    /// Return the leaders of all wanted hardlinks, each once, in any order.
     fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let entries = table.rows().iter().filter_map(|row| row.wanted);
@@ -213,6 +225,7 @@ impl Candidates {
         Ok(all_bytes(py, leaders))
     }
 
+    /// Return the paths whose wanted entry is a hardlink.
     fn linked<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let linked = |row: &&Row| row.wanted.as_ref().is_some_and(Stated::is_linked);
@@ -226,6 +239,7 @@ impl Candidates {
         ))
     }
 
+    /// Return the paths whose local file has several names and gets another inode.
     fn replaced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.shared_table()?;
         let shared = table
@@ -235,6 +249,7 @@ impl Candidates {
         Ok(all_bytes(py, shared.map(|row| table.path(row))))
     }
 
+    /// Return the candidates whose local file has several names.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_shared = |table: &candidates::Candidates, row: &Row| {
             links(table, row) > 1 && table.local(row).kind() == Some(EntryKind::File)
@@ -242,6 +257,7 @@ impl Candidates {
         self.chosen(py, is_shared)
     }
 
+    /// Mark the hardlinks of the rows at `paths` as differing, so that these get separate inodes.
     fn part(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -262,6 +278,8 @@ impl Candidates {
         self.chosen(py, is_symlink)
     }
 
+    /// Return the candidates with a local file of one of `sizes`, with its known digest, and true
+    /// if it has the wanted content.
     fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
         let sizes: HashSet<u64> = sizes.extract()?;
         let converter = self.converter()?;
@@ -286,6 +304,7 @@ impl Candidates {
         sources.collect()
     }
 
+    /// Count the rows without a local entry, and those without a wanted one.
     fn unequal(&self) -> PyResult<(usize, usize)> {
         let table = self.shared_table()?;
         let missing = table
@@ -302,7 +321,8 @@ impl Candidates {
 }
 
 impl Candidates {
-    /// Work on the table, or on a copy if it is shared; every other call is refused meanwhile.
+    /// Call `work` with the table, or with a copy that replaces it if it is shared; every other
+    /// call is refused meanwhile.
     pub(crate) fn change<T>(
         &self,
         work: impl FnOnce(&mut candidates::Candidates) -> PyResult<T>,
@@ -311,10 +331,12 @@ impl Candidates {
         work(Arc::make_mut(&mut table))
     }
 
+    /// Return the present table; an exception while another call uses it.
     fn shared_table(&self) -> PyResult<Arc<candidates::Candidates>> {
         Ok(Arc::clone(&*self.table.try_lock()?))
     }
 
+    /// Return a converter of the present rows; an exception while another call uses the table.
     fn converter(&self) -> PyResult<RowConverter> {
         Ok(RowConverter {
             table: self.shared_table()?,
@@ -342,11 +364,13 @@ fn positions(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) ->
     meant.map(|(position, _)| position).collect()
 }
 
+/// Return the number of names of a row's local file; 1 if it is unknown or missing.
 fn links(table: &candidates::Candidates, row: &Row) -> u32 {
     table.local(row).status().map_or(1, |seen| seen.links)
 }
 
-/// Return the directory that a row shows to be missing, or perhaps missing.
+/// Return the directory that a row with past entries shows to be missing, or perhaps missing: its
+/// own path, or its parent; `None` without one.
 fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [u8]> {
     let wanted_entry = row.wanted?;
     let past = table.past(row);
@@ -365,7 +389,7 @@ fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [
     local_kind.is_none().then(|| parent(path))
 }
 
-/// The paths before directories are moved.
+/// The paths before directories are moved, by those after.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Renames(pub(crate) candidates::Renames);
 

@@ -9,7 +9,7 @@ use huai_tree::publish::{Attributes, Leaf, Link, PublishedFile, Remove, Symlink,
 use huai_tree::stage::arrived::FileKey;
 use huai_tree::stage::verify::FileMetadata;
 use huai_tree::survey::{Numbers, attributes};
-/// Some rows of a table, in any order.
+/// Some rows of a table, in any order.  All numbers must be rows of it.
 #[derive(Clone)]
 pub(crate) struct TableRows {
     pub(crate) table: Arc<Candidates>,
@@ -18,6 +18,7 @@ pub(crate) struct TableRows {
 }
 
 impl TableRows {
+    /// Choose rows of `table` by their numbers.
     pub(crate) fn new(table: Arc<Candidates>, numbers: impl Into<Arc<[Number]>>) -> Self {
         let numbers = numbers.into();
         let range = 0..numbers.len();
@@ -32,11 +33,12 @@ impl TableRows {
         self.range.len()
     }
 
+    /// Return the numbers of the rows in the table.
     pub(crate) fn numbers(&self) -> &[Number] {
         &self.numbers[self.range.clone()]
     }
 
-    /// Return the rows at these places, which must be in range.
+    /// Return the rows at a range of places here, which must be in range.
     pub(crate) fn slice(&self, places: Range<usize>) -> Self {
         let begin = self.range.start;
         Self {
@@ -50,6 +52,7 @@ impl TableRows {
         self.numbers().iter().map(|number| &rows[*number as usize])
     }
 
+    /// Return the row at a place here; `None` beyond the last.
     pub(crate) fn row(&self, place: usize) -> Option<&Row> {
         let number = self.numbers().get(place)?;
         self.table.rows().get(*number as usize)
@@ -59,6 +62,7 @@ impl TableRows {
         self.iter().map(|row| self.table.path(row))
     }
 
+    /// Return true if the local entry of a row is a directory.
     pub(crate) fn is_directory(&self, row: &Row) -> bool {
         self.table.local(row).kind() == Some(EntryKind::Directory)
     }
@@ -69,15 +73,17 @@ impl TableRows {
             .filter_map(|row| Some((self.table.path(row), row.wanted?)))
     }
 
+    /// Return the digest of a wanted entry; `None` if it has none.
     fn digest(&self, wanted: &Stated) -> Option<Blake3Digest> {
         self.table.bytes(wanted.digest).try_into().ok()
     }
 
+    /// Return the digest of each wanted entry, `None` if it has none.
     pub(crate) fn digests(&self) -> impl Iterator<Item = Option<Blake3Digest>> {
         self.entries().map(|(_, wanted)| self.digest(&wanted))
     }
 
-    /// Return the key that identifies each file.
+    /// Return the key that identifies each wanted file.
     pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey<'_>> {
         self.entries().map(|(path, wanted)| FileKey {
             path,
@@ -87,13 +93,13 @@ impl TableRows {
         })
     }
 
-    /// Return digest and size of each file with a digest, and its position in these rows.
+    /// Return digest and size of each file with a digest, and its place among the wanted entries.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (Blake3Digest, u64, usize)> {
         let entries = self.entries().enumerate();
         entries.filter_map(|(place, (_, wanted))| Some((self.digest(&wanted)?, wanted.size, place)))
     }
 
-    /// Return the metadata of each file.
+    /// Return the wanted metadata of each file.
     pub(crate) fn metadata(&self) -> impl Iterator<Item = FileMetadata> {
         self.entries().map(|(path, wanted)| FileMetadata {
             path: path.to_vec(),
@@ -104,12 +110,13 @@ impl TableRows {
         })
     }
 
-    /// Return the wanted attributes of each entry.
+    /// Return the wanted attributes of each entry, its owners by `numbers`.
     pub(crate) fn attributes(&self, numbers: &Numbers) -> impl Iterator<Item = Attributes> {
         self.entries()
             .map(|(_, wanted)| attributes(&wanted, numbers))
     }
 
+    /// Return path and wanted attributes of each entry.
     pub(crate) fn files(&self, numbers: &Numbers) -> impl Iterator<Item = PublishedFile> {
         let entries = self.entries().zip(self.attributes(numbers));
         entries.map(|((path, _), attributes)| PublishedFile {
@@ -128,6 +135,7 @@ impl TableRows {
         entries.map(leaf).collect()
     }
 
+    /// Return each wanted file with its size and attributes, and its leader if it is a hardlink.
     pub(crate) fn links(&self, numbers: &Numbers) -> Vec<Link> {
         let entries = self.entries().zip(self.files(numbers));
         let link = |((_, wanted), file): ((_, Stated), _)| Link {
@@ -138,6 +146,7 @@ impl TableRows {
         entries.map(link).collect()
     }
 
+    /// Return each wanted symlink with its target and attributes.
     pub(crate) fn symlinks(&self, numbers: &Numbers) -> Vec<Symlink> {
         let entries = self.entries().zip(self.files(numbers));
         let symlink = |((_, wanted), file): ((_, Stated), PublishedFile)| Symlink {
@@ -162,6 +171,7 @@ impl TableRows {
         self.iter().map(directory).collect()
     }
 
+    /// Return the path of each row, and true if its local entry is a directory.
     pub(crate) fn removals(&self) -> Vec<Remove> {
         let removal = |row: &Row| Remove {
             path: self.table.path(row).to_vec(),

@@ -43,7 +43,7 @@ type Compared<'py> = (
 /// Records, text; true at the end.
 type Rest<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
-/// The wanted listings, before filters.
+/// The wanted listings, before filters: an own directory, or listings that were read.
 #[derive(FromPyObject)]
 enum WantedListings {
     Own(Own),
@@ -98,6 +98,7 @@ impl TreeComparison {
         })
     }
 
+    /// Return about `most` findings of about `steps` further entries.
     fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
         let mut findings = Findings::new(most, steps);
         let (ended, position) = self.advance(py, None, &mut findings)?;
@@ -113,6 +114,8 @@ impl TreeComparison {
         ))
     }
 
+    /// Compare about `steps` entries, and add what is missing or differs to `candidates`; returns
+    /// records of the rest.
     fn put_into<'py>(
         &self,
         py: Python<'py>,
@@ -131,18 +134,21 @@ impl TreeComparison {
         })
     }
 
+    /// Return the extraneous leaves that were found and are not reported yet.
     fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let waiting = self.comparison.lock().waiting();
         waiting.iter().map(|path| PyBytes::new(py, path)).collect()
     }
 
+    /// Drop these extraneous leaves, so that they are not reported.
     fn forget(&self, paths: HashSet<Vec<u8>>) {
         self.comparison.lock().forget(paths);
     }
 }
 
 impl TreeComparison {
-    /// Compare until `to` is full, calling `check` at times; return true at the end, and the position.
+    /// Compare until `to` is full, calling `check` ten times a second.  Returns true at the end,
+    /// and the place of the last entry; an exception of a lent function is raised.
     fn advance(
         &self,
         py: Python<'_>,
@@ -181,7 +187,8 @@ impl TreeComparison {
     }
 }
 
-/// Return the selection of the wanted listings by filters, all of which must reach an entry.
+/// Return the selection of the wanted listings by filters, all of which must reach an entry; an
+/// exception for an id of the wrong length.
 fn selection(
     (reader, limit, wanted): (Py<PyAny>, u64, WantedListings),
     filters: &[Py<Filter>],

@@ -26,6 +26,7 @@ impl FoundDigests {
         self.0.lock().len()
     }
 
+    /// Write the objects of `past` with these digests where it has none; returns its root tree.
     fn write(&self, py: Python<'_>, past: LentSnapshot, writer: Writer) -> PyResult<Vec<u8>> {
         let tree = wait(py, |stop| {
             let found_digests = self.0.lock();

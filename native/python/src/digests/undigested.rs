@@ -11,6 +11,8 @@ use crate::sys::wait::wait;
 /// Files, bytes, the last file, lists.
 type UndigestedFiles = (u64, u64, Option<(i64, Vec<u8>)>, Vec<Vec<u8>>);
 
+/// Find the files of a snapshot without a digest.  Returns their number and bytes; and of the
+/// `most` newest after `before` the last, and lists of their paths.
 #[pyfunction]
 pub(crate) fn find_undigested(
     py: Python<'_>,
@@ -36,7 +38,8 @@ pub(crate) fn find_undigested(
     Ok((files, size, last, in_lists(&newest, bounds)))
 }
 
-/// Split files into lists of at most so many files and so many bytes; a NUL ends each path.
+/// Split files into lists of at most so many files and bytes, but at least one file; a NUL ends
+/// each path.
 fn in_lists(newest: &[UndigestedFile], (files, size): (usize, u64)) -> Vec<Vec<u8>> {
     let mut lists: Vec<Vec<u8>> = Vec::new();
     let (mut count, mut held) = (files, 0_u64);

@@ -64,6 +64,7 @@ impl Maker {
         self.make(py, path, attributes, NewKind::Directory)
     }
 
+    /// Make the leaves of the directory `path`; without `owners` these are the process's own.
     fn make_leaves(
         &self,
         py: Python<'_>,
@@ -92,18 +93,22 @@ impl Maker {
         self.change(py, |maker| maker.set_attributes(path, &attributes))
     }
 
+    /// Rename a directory; what cannot be replaced at `new` moves to `building`.
     fn rename_directory(&self, py: Python<'_>, old: &[u8], new: &[u8]) -> PyResult<()> {
         self.change(py, |maker| maker.rename_directory(old, new))
     }
 
+    /// Delete a leaf, or move a directory to the folder `building`.
     fn remove(&self, py: Python<'_>, path: &[u8]) -> PyResult<()> {
         self.change(py, |maker| maker.remove(path))
     }
 
+    /// Restore mode and mtime of the last directory that was changed.
     fn leave(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, attr_tree::Maker::leave)
     }
 
+    /// The number of entries whose owner could not be set.
     #[getter]
     fn unowned(&self) -> u64 {
         self.0.lock().unowned()
@@ -122,7 +127,7 @@ impl Maker {
         self.change(py, |maker| maker.make(path, &NewEntry { kind, attributes }))
     }
 
-    /// Make one change, which is short.
+    /// Make one change, which is short; its error is an `OSError`.
     fn change(
         &self,
         py: Python<'_>,
@@ -137,7 +142,7 @@ fn attributes_of((mtime, mode, owners): AttributeNumbers) -> NewAttributes {
     NewAttributes::new(mtime, mode, owners)
 }
 
-/// Let a Python function look up the numbers of a user and a group.
+/// Call a Python function for the numbers of a user and a group; its exception is passed on.
 fn look_up(function: &Py<PyAny>, user: &[u8], group: &[u8]) -> Result<(u32, u32)> {
     Python::attach(|py| {
         let names = (PyBytes::new(py, user), PyBytes::new(py, group));

@@ -18,7 +18,7 @@ const PART: usize = 256 << 10;
 /// Paths of files that are left out, and the seconds that their directories show.
 type Own = (Vec<Vec<u8>>, i64);
 
-/// `ls-lR`, `times`, or the endings of the names that Fedora's lists have.
+/// `ls-lR`, `times`, or Fedora's list of the paths with one of these endings, or of all.
 #[derive(FromPyObject)]
 enum Style {
     Named(String),
@@ -38,6 +38,7 @@ pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, Text)>);
 #[pymethods]
 impl FileList {
     #[new]
+    /// Begin the text; `ls-lR` reads the whole snapshot once before.
     fn new(lent: LentSnapshot, own: Own, style: Style) -> PyResult<Self> {
         let (files, time) = own;
         let exported = Exported::new(files.into_iter().map(RelPath::trusted).collect(), time);
@@ -64,6 +65,7 @@ impl FileList {
         slf
     }
 
+    /// Return the next piece of about `PART` bytes; `None` at the end.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut open = self.0.try_lock()?;
         let (snapshot, walk, text) = &mut *open;
@@ -82,6 +84,7 @@ impl FileList {
     }
 
     #[getter]
+    /// The number of names so far that no line can hold; always 0 for `ls-lR`.
     fn left_out(&self) -> PyResult<u64> {
         Ok(match &self.0.try_lock()?.2 {
             Text::Fedora(list) => list.left_out(),

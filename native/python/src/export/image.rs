@@ -10,6 +10,8 @@ use crate::snapshots::listings::for_each_listing;
 use crate::sys::errors::{raise, refuse};
 use crate::sys::wait::wait;
 
+/// Write an image to the empty file at `path` from the listings: those with hardlinks, then all.
+/// Returns the number of blocks, `None` if they are too many, and that of entries.
 #[pyfunction]
 pub(crate) fn write_image(
     py: Python<'_>,

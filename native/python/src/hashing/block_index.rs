@@ -19,6 +19,7 @@ pub(crate) struct BlockIndex(pub(crate) block_index::BlockIndex);
 
 #[pymethods]
 impl BlockIndex {
+    /// Decode an index; an exception unless it is that of a file of this size and digest.
     #[staticmethod]
     fn decode(py: Python<'_>, data: &[u8], size: u64, digest: &[u8]) -> PyResult<Self> {
         let digest: Digest = digest
@@ -28,6 +29,8 @@ impl BlockIndex {
         index.map(Self).map_err(refuse)
     }
 
+    /// Hash an open file by blocks of `block` bytes; `None` if it is too small for an index, or its
+    /// size changed meanwhile.
     #[staticmethod]
     fn of_file(py: Python<'_>, handle: u32, block: u64, threads: usize) -> PyResult<Option<Self>> {
         let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
@@ -44,17 +47,22 @@ impl BlockIndex {
         block_index::length(size)
     }
 
+    /// Return the bytes in blocks that a local file with the index `older` does not have.
     #[pyo3(signature = (older))]
     fn unknown_bytes(&self, py: Python<'_>, older: Option<&Self>) -> u64 {
         let index = &self.0;
         py.detach(|| index.unknown_bytes(&index.sources(older.map(|older| &older.0))))
     }
 
+    /// Return the ranges of bytes that the file does not have in common with `older` at their
+    /// places.
     fn changed_ranges(&self, older: &Self) -> Ranges {
         let sources = self.0.sources(Some(&older.0));
         pairs(engine::changed_ranges(&self.0, &sources))
     }
 
+    /// Fill the open file `target` with the blocks that local files have; returns the missing
+    /// ranges, counts of bytes, and true if it shares blocks with the old file.
     fn assemble(
         &self,
         py: Python<'_>,
@@ -97,6 +105,7 @@ impl BlockIndex {
         PyBytes::new(py, &self.0.encode())
     }
 
+    /// Return the blocks in `ranges` whose content in an open file is another one.
     fn wrong_ranges(
         &self,
         py: Python<'_>,
@@ -127,6 +136,7 @@ type Ranges = Vec<(u64, u64)>;
 /// new file shares the blocks of the old one.
 type Assembled = (Ranges, (u64, u64, u64), bool);
 
+/// Give an open file the size of `patch` and its content in `ranges`, on disk.
 #[pyfunction]
 pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
     let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
@@ -134,6 +144,7 @@ pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges
     patched.map_err(|error| raise(py, &error))
 }
 
+/// Reserve the space that `patch_file` needs; an `OSError` if there is too little.
 #[pyfunction]
 pub(crate) fn reserve_patch(
     py: Python<'_>,
@@ -146,6 +157,7 @@ pub(crate) fn reserve_patch(
     reserved.map_err(|error| raise(py, &error))
 }
 
+/// Convert ranges to begin and end.
 fn pairs(ranges: Vec<Range<u64>>) -> Ranges {
     let pair = |range: Range<u64>| (range.start, range.end);
     ranges.into_iter().map(pair).collect()

@@ -35,6 +35,7 @@ impl Blake3 {
     }
 }
 
+/// Return the BLAKE3-256 of an open file, which `threads` threads read if it is large.
 #[pyfunction]
 pub(crate) fn hash_file(
     py: Python<'_>,

@@ -34,6 +34,7 @@ impl Digested {
         Self(snapshot, Guarded::new(files))
     }
 
+    /// Return at most `files` further files, until they have `size` bytes; empty at the end.
     fn batch<'py>(&self, py: Python<'py>, files: usize, size: u64) -> PyResult<Vec<Row<'py>>> {
         let batch = wait(py, |_| {
             let mut open = self.1.try_lock()?;
@@ -59,11 +60,14 @@ impl Scrub {
         opened.map(Self).map_err(|error| raise(py, &error))
     }
 
+    /// Return inode and ctime of the entry at `path`; `None` if it is missing.
     fn identity(&self, py: Python<'_>, path: &[u8]) -> PyResult<Option<(u64, i64)>> {
         let identity = py.detach(|| self.0.identity(path));
         identity.map_err(|error| raise(py, &error))
     }
 
+    /// Return the number of files that were read before `pace` was over, and the place and finding
+    /// of those that differ.  A shortage of memory or file handles is an exception.
     fn read<'py>(
         &self,
         py: Python<'py>,

@@ -23,6 +23,7 @@ pub(super) struct LentObjects {
 }
 
 impl LentObjects {
+    /// Lend a store of Python's, and its attribute `packs` if that is a `Packs`.
     pub(super) fn new(objects: &Bound<'_, PyAny>) -> PyResult<Self> {
         let packs = objects.getattr_opt(intern!(objects.py(), "packs"))?;
         Ok(Self {
@@ -31,11 +32,13 @@ impl LentObjects {
         })
     }
 
+    /// Return the packs that are read without Python, if any.
     pub(super) fn packs(&self) -> Option<&Packs> {
         self.packs.as_ref().map(Py::get)
     }
 
-    /// Call Python, which judges missing and damaged objects; its exceptions come through unchanged.
+    /// Call `work` with the store, which judges missing and damaged objects; an exception of it
+    /// becomes `Error::Lent`, unchanged.
     pub(super) fn ask<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let outcome = Python::attach(|py| work(self.objects.bind(py)));
         outcome.map_err(|raised| Error::Lent(Box::new(raised)))
@@ -56,7 +59,8 @@ impl Reader {
         })
     }
 
-    /// Read an object from the packs; `None` if it is missing or damaged, or it is Python's turn.
+    /// Read an object from the packs; `None` if it is missing, damaged or of another kind, or if it
+    /// is Python's turn.
     fn read_packed(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
         let packs = self.lent.packs()?;
         if self.reads.fetch_add(1, Ordering::Relaxed) % ASKED_EVERY == 0 {
@@ -79,7 +83,7 @@ impl ObjectReader for Reader {
     }
 }
 
-/// Return the snapshot whose root has the tree `tree`.
+/// Return the snapshot whose root has the tree `tree`; an exception for an id of the wrong length.
 pub(crate) fn snapshot(lent: Py<PyAny>, tree: &[u8]) -> PyResult<Snapshot<Reader>> {
     let tree = parse_oid(tree)?;
     let reader = Python::attach(|py| Reader::new(py, lent))?;
@@ -104,12 +108,12 @@ impl<'py> FromPyObject<'_, 'py> for LentSnapshot {
 }
 
 impl LentSnapshot {
-    /// Walk through all of it.
+    /// Begin a walk through all of it.
     pub(crate) fn walk(&self) -> Walk {
         Walk::new(&self.snapshot, EntryLimit::new(self.limit))
     }
 
-    /// Look up paths in it.
+    /// Make it a lookup of paths.
     pub(crate) fn lookup(self) -> Lookup<Reader> {
         Lookup::new(self.snapshot, self.limit)
     }

@@ -26,18 +26,20 @@ type ObjectFields<'py> = (&'static str, Bound<'py, PyBytes>);
 pub(crate) struct Packs(Guarded<read::Packs>);
 
 impl Packs {
-    /// Return the content of an object if it is here, can be read, and is of this kind.
+    /// Return the content of an object; `None` if it is not here, cannot be read, or is of another
+    /// kind.
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
         let object = self.object(oid)?;
         (object.kind == kind).then(|| object.content.clone())
     }
 
-    /// Return an object if it is here and can be read.
+    /// Return an object; `None` if it is not here or cannot be read.
     pub(crate) fn object(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.0.lock().find(oid).ok()?
     }
 
-    /// Return the records of an object and of its bases, if they can be read and copied.
+    /// Return the records of an object and of its bases; `None` if they are not here, or cannot be
+    /// read or copied.
     pub(crate) fn chain(&self, oid: &Oid) -> Option<Chain> {
         self.0.lock().chain(oid).ok()?
     }
@@ -56,10 +58,12 @@ impl Packs {
         Self(Guarded::new(read::Packs::new(keep, spare)))
     }
 
+    /// Also read the packs in `folder`.
     fn add(&self, folder: &[u8]) {
         self.0.lock().add(folder.to_vec());
     }
 
+    /// Close all packs, after one was removed or replaced.
     fn forget(&self, py: Python<'_>) {
         py.detach(|| self.0.lock().forget());
     }
@@ -78,6 +82,7 @@ impl Packs {
         Ok(place.map_err(refuse)?.is_some())
     }
 
+    /// Pass the pack of a commit to `put` in pieces, without what the tree `since` has.
     #[pyo3(signature = (commit, tree, put, *, since=None))]
     fn send(
         &self,
@@ -91,6 +96,7 @@ impl Packs {
         self.put_pack(py, &[(commit, parse_oid(tree)?)], since, put)
     }
 
+    /// Pass one pack of several commits, oldest first, to `put` in pieces.
     fn pack(
         &self,
         py: Python<'_>,
@@ -110,7 +116,8 @@ impl Packs {
 }
 
 impl Packs {
-    /// Call `put` with each part of the pack of `commits`, without what the tree `known` has.
+    /// Call `put` with each part of the pack of `commits`, without the objects that the tree
+    /// `known` has; an exception of `put` is passed on.
     fn put_pack(
         &self,
         py: Python<'_>,
@@ -134,7 +141,7 @@ impl Packs {
     }
 }
 
-/// Parse an id of 20 bytes.
+/// Parse an id; an exception unless it has 20 bytes.
 pub(crate) fn parse_oid(bytes: &[u8]) -> PyResult<Oid> {
     Oid::parse(bytes).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))
 }

@@ -22,6 +22,7 @@ use crate::sys::wait::wait_checking;
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
 type InstalledPack<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u64);
 
+/// Install the pack that was received as `name` in `folder`, with the bases of its deltas.
 #[pyfunction]
 #[pyo3(signature = (folder, name, objects, check, *, target, work, room))]
 #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
@@ -50,6 +51,7 @@ pub(crate) fn install_pack<'py>(
     Ok((pack, PyBytes::new(py, &installed.commit), spent))
 }
 
+/// Check that all objects of the tree `target` are here; returns how much of `work` that took.
 #[pyfunction]
 #[pyo3(signature = (target, complete, objects, check, *, work))]
 pub(crate) fn check_connected(
@@ -68,11 +70,13 @@ pub(crate) fn check_connected(
     Ok(spent)
 }
 
+/// Parse ids; an exception unless each has 20 bytes.
 fn parse_oids(oids: &[PyBackedBytes]) -> PyResult<Vec<Oid>> {
     oids.iter().map(|oid| parse_oid(oid)).collect()
 }
 
-/// Return the result of a call, and how much of `work` it spent; `check` is called now and then.
+/// Return the result of `call`, and how much of `work` it spent; `check` is called ten times a
+/// second, and an exception of it ends the call.
 fn spending<T: Send>(
     py: Python<'_>,
     check: &Bound<'_, PyAny>,

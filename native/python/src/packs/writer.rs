@@ -50,6 +50,7 @@ impl PackWriter {
         self.lock().len()
     }
 
+    /// Add an object unless the folder has it; returns its id.
     fn write<'py>(
         &self,
         py: Python<'py>,
@@ -62,11 +63,13 @@ impl PackWriter {
         Ok(PyBytes::new(py, oid.as_bytes()))
     }
 
+    /// Make the pack durable and visible; returns its name, `None` if it has no objects.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let name = wait(py, |_| self.lock().finish())?.map_err(refuse)?;
         Ok(name.map(|name| PyBytes::new(py, &name)))
     }
 
+    /// Discard the pack.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         self.lock().abort().map_err(|error| raise(py, &error))
     }
@@ -102,7 +105,7 @@ impl Writer {
     }
 }
 
-/// A writer, for the duration of the call.
+/// A writer for the duration of a call, which fails with `Error::Stopped` after a stop.
 pub(crate) struct Until<'a> {
     writer: &'a Writer,
     stop: &'a Stop,
@@ -121,7 +124,7 @@ impl ObjectWriter for Until<'_> {
     }
 }
 
-/// Write an object by Python's writer, whose exceptions come through unchanged.
+/// Write an object by Python's writer, whose exceptions become `Error::Lent`, unchanged.
 fn write_lent(writer: &Bound<'_, PyAny>, kind: Kind, content: &[u8]) -> Result<Oid> {
     let py = writer.py();
     let arguments = (kind.name(), PyBytes::new(py, content));

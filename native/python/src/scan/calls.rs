@@ -14,7 +14,8 @@ use crate::sys::guarded::Guarded;
 pub(crate) struct Owners(Py<PyAny>, Py<PyAny>);
 
 impl Owners {
-    /// Call Python for the name of an owner; `CANCELED` after an exception, which `calls` keeps.
+    /// Call Python for the name of an owner; `CANCELED` after an exception, which `calls` keeps if
+    /// it is the first.
     pub(crate) fn name(&self, kind: OwnerKind, id: u32, calls: &Calls) -> Result<Vec<u8>, Errno> {
         let look_up = match kind {
             OwnerKind::User => &self.0,
@@ -40,16 +41,18 @@ impl Calls {
         })
     }
 
-    /// Call a lent function with bytes.
+    /// Call a lent function with bytes; `CANCELED` if it raised an exception, as of `call`.
     pub(crate) fn call_with(&self, function: &Py<PyAny>, bytes: &[u8]) -> Result<(), Errno> {
         self.call(|py| function.call1(py, (PyBytes::new(py, bytes),)).map(drop))
     }
 
+    /// Return the first exception that was raised.
     pub(crate) fn raised(self) -> Option<PyErr> {
         self.0.into_inner()
     }
 }
 
+/// Parse the patterns of left out entries.
 pub(crate) fn parse_patterns(patterns: Vec<Vec<u8>>) -> Vec<Pattern> {
     patterns
         .into_iter()

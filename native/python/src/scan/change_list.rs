@@ -34,6 +34,7 @@ impl ChangeList {
         self.with(|reading| reading.begin_source(spelling))
     }
 
+    /// Parse further bytes of the source; an exception after `close`.
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         py.detach(|| self.with(|reading| reading.feed(data)))
     }
@@ -42,6 +43,8 @@ impl ChangeList {
         self.with(change_list::ChangeList::end_source)
     }
 
+    /// Return the number of lines without a path of the module, the first of them, each with true
+    /// if it is outside the module, and true for a log that is cut.
     #[expect(
         clippy::type_complexity,
         reason = "three answers, of which one is a list"
@@ -59,6 +62,8 @@ impl ChangeList {
         })
     }
 
+    /// Close the list to further sources; returns the number of paths.  An exception if it is
+    /// closed.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         py.detach(|| {
             let reading = self.reading.lock().take().ok_or_else(is_closed)?;
@@ -83,6 +88,7 @@ impl ChangeList {
         self.touched.lock()
     }
 
+    /// Call `work` with the open list; an exception after `close`.
     fn with<T>(&self, work: impl FnOnce(&mut change_list::ChangeList) -> T) -> PyResult<T> {
         let mut reading = self.reading.lock();
         Ok(work(reading.as_mut().ok_or_else(is_closed)?))

@@ -43,12 +43,16 @@ impl TreeWatch {
         self.0.lock().queue().as_raw_fd()
     }
 
+    /// Process all present events; returns their number, true if some were lost, and true if the
+    /// root was moved.
     fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
         let changes = wait(py, |stop| self.0.lock().read(stop))?;
         let changes = changes.map_err(|error| raise(py, &error))?;
         Ok((changes.events, changes.lost, changes.gone))
     }
 
+    /// Return the paths changed since the last call, and their number; `None` if the tree has to be
+    /// scanned.
     #[pyo3(name = "take")]
     fn take_changes(&self) -> Option<(ChangeList, usize)> {
         let touched = self.0.lock().take_paths()?;
@@ -56,6 +60,7 @@ impl TreeWatch {
         Some((ChangeList::of(touched), count))
     }
 
+    /// Let the next `take` return these paths again; `None` stands for the whole tree.
     #[pyo3(signature = (changes))]
     fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
         let touched = changes.map(|changes| changes.get().touched());
@@ -64,6 +69,7 @@ impl TreeWatch {
             .give_back(touched.as_ref().map(|each| &***each));
     }
 
+    /// Let the next `take` return these paths too, with everything below them.
     fn add(&self, paths: Vec<Vec<u8>>) {
         let touched = |path| Touched {
             path: RelPath::trusted(path),
@@ -79,6 +85,7 @@ impl TreeWatch {
         self.0.lock().directories()
     }
 
+    /// The number of unwatched directories, with path and errno of the first; `None` without one.
     #[getter]
     fn unwatched<'py>(&self, py: Python<'py>) -> Option<(usize, Bound<'py, PyBytes>, i32)> {
         let watch = self.0.lock();

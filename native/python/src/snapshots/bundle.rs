@@ -29,6 +29,7 @@ impl BundleReader {
         )))
     }
 
+    /// Return the next bytes, at least `enough` unless they are the last; empty at the end.
     fn read<'py>(&self, py: Python<'py>, enough: usize) -> PyResult<Bound<'py, PyBytes>> {
         let reader = &mut *self.0.try_lock()?;
         let part = wait(py, |stop| reader.read(enough, stop))?.map_err(refuse)?;

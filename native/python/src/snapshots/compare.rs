@@ -22,6 +22,7 @@ impl Comparison {
         Self(Guarded::new(diff::Comparison::new(old, new)))
     }
 
+    /// Return about `most` further differences; `None` if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
         let mut comparison = self.0.try_lock()?;
         let mut columns = Columns::new(most);
@@ -30,11 +31,13 @@ impl Comparison {
     }
 }
 
+/// Return true if a file has several names; an exception for a hardlink that breaks a rule.
 #[pyfunction]
 pub(crate) fn check_hardlinks(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<bool> {
     walks::check_hardlinks(&snapshot(reader, tree)?, limit).map_err(refuse)
 }
 
+/// Count the entries added, removed, changed, and moved with their directory.
 #[pyfunction]
 pub(crate) fn count_changes(
     py: Python<'_>,

@@ -43,6 +43,7 @@ impl Entries {
         Self(Guarded::new((Some(pair), selector)))
     }
 
+    /// Return about `most` further entries; `None` if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
         let (listing, selector) = &mut *self.0.try_lock()?;
         let mut columns = Columns::new(most);

@@ -12,7 +12,7 @@ use crate::sys::guarded::Guarded;
 /// For files and directories: kept bits, set bits; true if existing entries keep their mode.
 pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
 
-/// A pattern; whether the rule includes, is of the sender, is of the receiver, is negated.
+/// A pattern; true if the rule includes, is of the sender, is of the receiver, is negated.
 type Row = (Vec<u8>, bool, bool, bool, bool);
 
 /// rsync's filter rules.
@@ -40,11 +40,14 @@ impl Filter {
         self.0.lock().reaches(path, directory)
     }
 
+    /// Return true if a rule that matches `path` itself protects it from deletion.
     #[pyo3(signature = (path, *, directory))]
     fn protects(&self, path: &[u8], directory: bool) -> bool {
         self.0.lock().filter.protects(path, directory)
     }
 
+    /// Return the place of the rule that decides about `path`, and the path that it matched; `None`
+    /// without one.
     #[pyo3(signature = (path, *, directory))]
     fn why<'py>(
         &self,
@@ -62,7 +65,7 @@ impl Filter {
 }
 
 impl Filter {
-    /// Make a selector with an empty cache.
+    /// Make a selector of this filter with an empty cache.
     pub(crate) fn selector(&self) -> Selector {
         Selector::new(Arc::clone(&self.0.lock().filter))
     }

@@ -21,6 +21,7 @@ impl ListingHashes {
         Self(Guarded::new(listing_hash::ListingHashes::read(records)))
     }
 
+    /// Return the listing hash of a tree; unknown parts are read from `objects`, and recorded.
     fn of_tree<'py>(
         &self,
         py: Python<'py>,
@@ -35,11 +36,13 @@ impl ListingHashes {
         Ok(PyBytes::new(py, &hash.map_err(refuse)?))
     }
 
+    /// The number of bytes at the start of the records that are whole records.
     #[getter]
     fn sound(&self) -> usize {
         self.0.lock().sound()
     }
 
+    /// The records of the objects hashed since.
     #[getter]
     fn added<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.lock().added())

@@ -10,7 +10,8 @@ use crate::packs::writer::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
-/// Call `work` for each of `listings`, an iterable of Python's, whose exceptions are passed on.
+/// Call `work` for each of `listings`, an iterable of Python's, whose exceptions are passed on;
+/// `Error::Stopped` after a stop.
 pub(crate) fn for_each_listing(
     listings: &Py<PyAny>,
     stop: &Stop,
@@ -40,6 +41,7 @@ pub(crate) fn for_each_listing(
     }
 }
 
+/// Write the objects of a module from its listings in tree order; returns its root tree.
 #[pyfunction]
 pub(crate) fn write_tree(py: Python<'_>, listings: Py<PyAny>, writer: Writer) -> PyResult<Vec<u8>> {
     let tree = wait(py, |stop| {

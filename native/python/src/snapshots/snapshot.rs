@@ -15,8 +15,10 @@ use crate::packs::read::parse_oid;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 
+/// The children by name with their ids; the ids of the manifest, its digests, pieces, and theirs.
 type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
 
+/// Decode the git tree of an own directory.
 #[pyfunction]
 pub(crate) fn read_own_directory<'py>(
     py: Python<'py>,
@@ -53,11 +55,14 @@ impl Lookup {
         Ok(Self(Guarded::new(snapshots::Lookup::new(snapshot, limit))))
     }
 
+    /// Return the id of the tree of an own directory; `None` for any other path.
     fn own_tree(&self, path: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
         let tree = self.0.lock().own_tree(&RelPath::trusted(path));
         Ok(tree.map_err(refuse)?.map(|tree| tree.as_bytes().to_vec()))
     }
 
+    /// Return the line and the digest, perhaps empty, of a file or symlink; `None` if there is
+    /// none.
     fn leaf(&self, path: Vec<u8>) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
         let leaf = self
             .0
@@ -67,6 +72,7 @@ impl Lookup {
         Ok(leaf.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
     }
 
+    /// Return the listings of a directory and all below it that any of the filters mirrors.
     #[pyo3(signature = (path, filters=Vec::new()))]
     fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
         let mut lookup = self.0.lock();
@@ -84,6 +90,7 @@ impl Lookup {
         })
     }
 
+    /// Return the listings of one own directory, whose own subdirectories are path and id.
     fn level(&self, path: Vec<u8>, tree: &[u8]) -> PyResult<Walk> {
         let lookup = self.0.lock();
         let (snapshot, tree) = (lookup.snapshot(), parse_oid(tree)?);
@@ -101,6 +108,7 @@ pub(crate) struct Walk {
     open: Guarded<Open>,
 }
 
+/// The walk of a `Walk`: a subtree with its filters, or one own directory.
 enum Open {
     Subtree(Subtree, Vec<Selector>),
     Level(Box<Level>, EntryLimit),
@@ -112,6 +120,7 @@ impl Walk {
         slf
     }
 
+    /// Return the next listing, or the path and id of an own subdirectory; `None` at the end.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let next = match &mut *self.open.try_lock()? {
             Open::Subtree(subtree, selectors) => {
@@ -140,6 +149,7 @@ fn is_mirrored(selectors: &mut [Selector], path: &RelPath) -> bool {
             .any(|selector| selector.reaches(path.as_bytes(), true))
 }
 
+/// Convert a listing to a tuple of path, attributes, leaves and digests.
 fn listing<'py>(py: Python<'py>, found: &snapshots::Listing) -> PyResult<Bound<'py, PyTuple>> {
     let snapshots::Listing {
         path,
@@ -151,6 +161,7 @@ fn listing<'py>(py: Python<'py>, found: &snapshots::Listing) -> PyResult<Bound<'
     PyTuple::new(py, parts.map(|part| PyBytes::new(py, part)))
 }
 
+/// Convert an id to Python's `bytes`.
 fn bytes<'py>(py: Python<'py>, oid: &Oid) -> Bound<'py, PyBytes> {
     PyBytes::new(py, oid.as_bytes())
 }

@@ -31,6 +31,7 @@ impl ArrivedFiles {
         self.0.lock().len()
     }
 
+    /// Record that `run` fetched the files; their attributes are not set yet.
     fn add(&self, files: TableRows, run: u32) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -38,6 +39,7 @@ impl ArrivedFiles {
         }
     }
 
+    /// Record that the attributes of the files are set; files that are not recorded are ignored.
     fn finish(&self, files: TableRows) {
         let mut arrived = self.0.lock();
         for file in files.keys() {
@@ -45,11 +47,13 @@ impl ArrivedFiles {
         }
     }
 
+    /// Return the run that fetched each file, `None` for a file that is not recorded.
     fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
         let arrived = self.0.lock();
         files.keys().map(|file| arrived.run(&file)).collect()
     }
 
+    /// Group consecutive files of one directory and one run.
     fn directories<'py>(&self, py: Python<'py>, files: TableRows) -> Vec<DirectoryFiles<'py>> {
         let arrived = self.0.lock();
         let runs = files
@@ -66,10 +70,12 @@ impl ArrivedFiles {
         groups.into_iter().map(row).collect()
     }
 
+    /// Return true if `run` fetched the file at `path`.
     fn has(&self, path: &[u8], run: u32) -> bool {
         self.0.lock().has(path, run)
     }
 
+    /// Return the places of the files whose attributes are not set yet, or that are not recorded.
     fn unfinished(&self, files: TableRows) -> Vec<usize> {
         let arrived = self.0.lock();
         let files = files.keys().enumerate();
@@ -79,7 +85,7 @@ impl ArrivedFiles {
 }
 
 /// The places of verified files: below the folders of the runs that brought them, which are in one
-/// folder, or by other names in another folder.
+/// open directory; or, for the numbers of files in the map, by these names in another one.
 #[derive(FromPyObject)]
 pub(crate) struct Places<'py>(Bound<'py, ArrivedFiles>, u32, u32, HashMap<usize, Vec<u8>>);
 
@@ -105,6 +111,8 @@ impl Places<'_> {
     }
 }
 
+/// Return the place of each file that equals an earlier one by digest and size, with that one's;
+/// empty files and files without a digest are left out.
 #[pyfunction]
 pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
     let mut contents: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();

@@ -30,11 +30,13 @@ impl BundleWriter {
         )))
     }
 
+    /// Begin another response, with the files that have no verdict.
     fn begin(&self) -> PyResult<()> {
         self.0.try_lock()?.begin();
         Ok(())
     }
 
+    /// Stage the files that are complete in the next bytes; returns the number of verdicts so far.
     fn write(&self, py: Python<'_>, data: &[u8]) -> PyResult<usize> {
         let writer = &mut *self.0.try_lock()?;
         // As few as arrive at once: too short for the one door to long calls.
@@ -49,7 +51,7 @@ impl BundleWriter {
     }
 }
 
-/// As `_native.pyi` lists them.
+/// Return the number of a verdict, as `_native.pyi` lists them.
 fn verdict(arrival: BundleArrival) -> u8 {
     match arrival {
         BundleArrival::Arrived => 0,

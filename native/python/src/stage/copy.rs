@@ -24,6 +24,7 @@ pub(crate) type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
 /// How each file was staged, and what ended the row.
 pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);
 
+/// Stage each of `files` with the content of the staged file at its place in `firsts`.
 #[pyfunction]
 pub(crate) fn copy_twins<'py>(
     py: Python<'py>,
@@ -65,7 +66,7 @@ pub(crate) fn ways(py: Python<'_>, staged: Result<copy::Ways>) -> PyResult<Ways<
     Ok((PyBytes::new(py, &ways), failure(py, staged.failure)))
 }
 
-/// As `_native.pyi` lists them.
+/// Return the number of a way, as `_native.pyi` lists them.
 fn number(way: Option<Way>) -> u8 {
     match way {
         None => 0,
@@ -75,10 +76,13 @@ fn number(way: Option<Way>) -> u8 {
     }
 }
 
+/// Convert a failure to path and errno.
 fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
+/// Copy files from one open directory to the same paths below another.  Returns a verdict for each,
+/// and the failure that ended the row, if any.
 #[pyfunction]
 #[pyo3(signature = (files, places, limits, finish, hear))]
 pub(crate) fn copy_files<'py>(
@@ -101,7 +105,7 @@ pub(crate) fn copy_files<'py>(
     Ok((PyBytes::new(py, &arrivals), failure(py, copies.failure)))
 }
 
-/// As `_native.pyi` lists them.
+/// Return the number of a verdict, as `_native.pyi` lists them.
 fn verdict(arrival: CopyArrival) -> u8 {
     match arrival {
         CopyArrival::Arrived => 0,

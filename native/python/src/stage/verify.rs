@@ -11,6 +11,8 @@ use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_checking};
 
+/// Return the places of the files of more than `least` bytes that exist below `root`; with any,
+/// also those of the others if they are fewer than `few`.
 #[pyfunction]
 pub(crate) fn comparable(
     py: Python<'_>,
@@ -24,11 +26,13 @@ pub(crate) fn comparable(
         .map_err(|error| raise(py, &error))
 }
 
+/// Write all changes of the file system of an open directory to disk.
 #[pyfunction]
 pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
     wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
 }
 
+/// Verify the files below `folder`, and set attributes with `finish`; returns a verdict for each.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]
 pub(crate) fn verify_arrived<'py>(
@@ -52,7 +56,8 @@ pub(crate) fn verify_arrived<'py>(
 /// Callables for the numbers of users and of groups.
 pub(crate) type Finish = (Py<PyAny>, Py<PyAny>);
 
-/// Build the requests to verify many files; without `finish`, their attributes are set later.
+/// Build the requests to verify many files; without `finish`, their attributes are set later.  An
+/// exception of the lent functions is raised.
 pub(crate) fn build_requests(
     py: Python<'_>,
     files: &TableRows,

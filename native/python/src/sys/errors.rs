@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 import_exception!(huai_schema.errors, FormatError);
 import_exception!(huai_schema.errors, MissingObjectError);
 
-/// Make an `OSError` with the path: Python explains its meaning, and what to do about it.
+/// Make an `OSError` with the path, whose text is the meaning of the errno.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let errno = error.errno.raw_os_error();
     let text = py

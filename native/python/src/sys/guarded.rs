@@ -19,7 +19,7 @@ impl<T> Guarded<T> {
         Self(Mutex::new(value))
     }
 
-    /// Wait until no other thread holds the lock, detached from Python meanwhile.
+    /// Lock it, waiting detached from Python while another thread holds the lock.
     ///
     /// A panic of an earlier holder was raised in Python; its half of a change stays.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -33,7 +33,7 @@ impl<T> Guarded<T> {
         }
     }
 
-    /// Refuse a call while another one holds the lock.
+    /// Lock it; an exception if another call holds the lock.
     pub(crate) fn try_lock(&self) -> PyResult<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Ok(guard),
@@ -42,6 +42,7 @@ impl<T> Guarded<T> {
         }
     }
 
+    /// Return the value, also after a panic of a holder.
     pub(crate) fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

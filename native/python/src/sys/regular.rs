@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 
+/// Open a regular file, which the caller closes; `None` without one.
 #[pyfunction]
 pub(crate) fn open_regular(py: Python<'_>, root: &[u8], path: &[u8]) -> PyResult<Option<RawFd>> {
     // A few system calls: too short for the one door to long calls.

@@ -15,14 +15,14 @@ use pyo3::prelude::*;
 /// How often to look for signals.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Return the result of `work`.  If a signal's handler raises an exception, `work` is stopped and
-/// that exception returned.
+/// Return the result of `work`, which runs on another thread.  If a signal's handler raises an
+/// exception, `work` is told to stop, and the exception is raised at its end.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
     wait_checking(py, None, work)
 }
 
-/// Return the result of `work` as `wait` does; `check` is called as often as signals are looked for,
-/// and its exception ends the work as well.
+/// Return the result of `work` as `wait` does; `check` is called ten times a second, and its
+/// exception ends the work as well.
 pub(crate) fn wait_checking<T: Send>(
     py: Python<'_>,
     check: Option<&Py<PyAny>>,
@@ -32,8 +32,8 @@ pub(crate) fn wait_checking<T: Send>(
     wait_polling(py, check, work)
 }
 
-/// Return the result of `work` as `wait` does; `report` is called now and then with the progress of
-/// the work.  If it returns false, the work ends, and `work` returns what was done until then.
+/// Return the result of `work` as `wait` does; `report` is called ten times a second with the
+/// progress of the work.  If it returns false, `work` is told to stop, and its result returned.
 pub(crate) fn wait_reporting<T: Send>(
     py: Python<'_>,
     report: &Py<PyAny>,
@@ -50,7 +50,8 @@ pub(crate) fn wait_reporting<T: Send>(
     wait_polling(py, report_progress, |stop| work(&done, stop))
 }
 
-/// Return the result of `work`, on a separate thread; signals and `check` may stop it.
+/// Return the result of `work`, on a separate thread; an exception of a signal's handler or of
+/// `check` stops it.  An exception, too, if no thread can be created.
 fn wait_polling<T: Send>(
     py: Python<'_>,
     check: impl Fn(Python<'_>, &Stop) -> PyResult<()> + Sync,
@@ -78,6 +79,7 @@ fn wait_polling<T: Send>(
     })
 }
 
+/// Handle signals, and call `check`; returns the first exception.
 fn poll(check: impl Fn(Python<'_>, &Stop) -> PyResult<()>, stop: &Stop) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
