@@ -59,7 +59,10 @@ Entry: TypeAlias = File | Directory | Symlink
 
 
 def entry_values(entry: Entry | None) -> dict[str, object] | None:
-    """Return type and attributes for JSON, the mode as a number; None without an entry."""
+    """Return type and attributes, without the path, for JSON; None without an entry.
+
+    The mode is a number, a digest in hex.
+    """
     if entry is None:
         return None
     values: dict[str, object] = {

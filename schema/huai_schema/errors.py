@@ -77,6 +77,7 @@ def worst_exit_code(codes: Iterable[Code]) -> Code | ExitCode:
 
 
 def _weight(code: int) -> int:
+    """Return the rank of a code: its place in `_MILD`, or the highest for all others."""
     return _MILD.index(code) if code in _MILD else len(_MILD)
 
 

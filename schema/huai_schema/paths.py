@@ -40,7 +40,7 @@ def path_as_text(path: bytes) -> str:
 
 
 def check_name(name: bytes) -> bytes:
-    """Return `name` if it is a valid path component; else `FormatError`."""
+    """Return `name` if it is a valid component; `FormatError` if it is reserved or not valid."""
     if name.lower() == RESERVED:
         raise FormatError(f"the name {name.decode()!r} is reserved, in every directory")
     if not name or name in (b".", b".."):
@@ -122,6 +122,9 @@ def ancestors(path: bytes) -> list[RelPath]:
 
 
 def after_moves(path: RelPath, moves: Mapping[RelPath, RelPath]) -> RelPath:
-    """Return the new place of `path` after `moves` of directories above it, new path by old."""
+    """Return the path to which `moves` (new by old path) of directories above it bring `path`.
+
+    Only the nearest moved directory counts; without one, `path` is returned.
+    """
     old = next((above for above in ancestors(path) if above in moves), None)
     return path if old is None else RelPath(moves[old] + path[len(old) :])

@@ -37,7 +37,11 @@ class Announcement(NamedTuple):
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
-        """Parse a file; `FormatError` if it is malformed.  Lines of later versions are skipped."""
+        """Parse the content of the file; raises `FormatError` if it is malformed or too long.
+
+        Unknown lines are skipped, as later versions may have more.  Of repeated lines the first
+        counts.
+        """
         if len(text) > BYTES_MAX:
             raise FormatError(f"{FILE_NAME}: more than {BYTES_MAX} bytes")
         head, *lines = text.decode("utf-8", "replace").split("\n")

@@ -72,7 +72,10 @@ class Attestation(NamedTuple):
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Parse the signed text; raises `FormatError` if it is malformed."""
+        """Parse the text that was signed; raises `FormatError` if it is malformed.
+
+        The text includes no signature (`SignedAttestation.decode`).
+        """
         match = _TEXT.fullmatch(text.decode("ascii", "replace"))
         if match is None:
             raise FormatError("is not the lines of an attestation in their order", _PLACE)
@@ -99,7 +102,10 @@ class SignedAttestation(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Parse a file; raises `FormatError` if the text or the signature is not valid."""
+        """Parse a file and verify its signature; trusts any key.
+
+        Raises `FormatError` if it is too long, or if text or signature are not valid.
+        """
         if len(data) > BYTES_MAX:
             raise FormatError(f"more than {BYTES_MAX} bytes", _PLACE)
         text, begin, signature = data.partition(_ARMOR)
@@ -111,7 +117,10 @@ class SignedAttestation(NamedTuple):
 
 
 def is_served_url(text: str) -> bool:
-    """True if `text` is the URL of a web server's folder, or of one in an rsync daemon's module."""
+    """True if `text` is the URL of a web folder, or of a folder in an rsync daemon's module.
+
+    False for more than `URL_BYTES_MAX` characters, and if a path has `.` or `..`.
+    """
     if len(text) > URL_BYTES_MAX:
         return False
     match = _DAEMON.fullmatch(text)

@@ -27,7 +27,7 @@ _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
 def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
-    """Decode a batch to role, entry and other text: a symlink's target, a hardlink's leader.
+    """Yield role, entry and other text of each record: a symlink's target, a hardlink's leader.
 
     Of a moved directory the entry has the former path, and the other text is the present one.
     """
@@ -61,7 +61,7 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
 
 
 def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a listing but the first `skip`, most of which are not decoded.
+    """Yield the entries of a listing, without the first `skip`, most of which are not decoded.
 
     Raises `FormatError` if a line is malformed.
     """

@@ -115,7 +115,10 @@ class CommitInfo(NamedTuple):
 
 
 def _numbers(trailers: list[str]) -> list[int]:
-    """Parse lines to the values of `_KNOWN`; `FormatError` unless each is there once, in order."""
+    """Parse trailers to the values of `_KNOWN`, in its order; skip unknown trailers and lines.
+
+    Raises `FormatError` unless each known trailer is there once, in order, with a number in range.
+    """
     values: list[tuple[str, int]] = []
     for line in trailers:
         key = line.partition(":")[0].removeprefix("Huai-")
@@ -167,7 +170,10 @@ def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> b
 
 
 def decode_commit(data: bytes) -> CommitObject:
-    """Parse a commit object; raises `FormatError` if git would not write these bytes."""
+    """Parse a commit object; raises `FormatError` if it is too large, or not as git writes it.
+
+    Raises it also for a date out of range.  The message is not parsed (`CommitObject.info`).
+    """
     if len(data) > COMMIT_BYTES:
         raise FormatError(f"a commit of more than {COMMIT_BYTES} bytes", "commit")
     match = _OBJECT.match(data)

@@ -57,7 +57,10 @@ class Descriptor(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "Descriptor":
-        """Parse the blob; unknown keys in lower case are ignored, others are a `FormatError`."""
+        """Parse the blob; raises `FormatError` if it is malformed or of another format version.
+
+        Unknown keys in lower case are ignored, others are a `FormatError`.
+        """
         try:
             return cls._decode(data)
         except FormatError as error:
@@ -65,7 +68,7 @@ class Descriptor(NamedTuple):
 
     @classmethod
     def _decode(cls, data: bytes) -> "Descriptor":
-        """Decode the file; `FormatError` if it is malformed or of a newer format."""
+        """Parse the blob as `decode` does, with errors that do not name the descriptor."""
         if len(data) > BYTES_MAX or not data.endswith(b"\n"):
             raise FormatError("too long, or truncated")
         values: dict[str, list[str]] = {key: [] for key in _KNOWN}
@@ -179,14 +182,17 @@ def _blocks(values: list[str]) -> int:
 
 
 def _check_urls(urls: list[str], most: int, noun: str) -> tuple[str, ...]:
-    """Return the URLs; `FormatError` if one is malformed or they are too many."""
+    """Return the URLs; `FormatError` if there are more than `most`, or one is malformed.
+
+    `noun` names them in the error.
+    """
     if len(urls) > most:
         raise FormatError(f"more than {most} {noun}")
     return tuple(map(_check_url, urls))
 
 
 def _check_url(url: str) -> str:
-    """Return `url` if it can be an argument of a program; else raise `FormatError`."""
+    """Return `url`; `FormatError` if it is empty, begins with `-`, or is not printable."""
     if not url or url.startswith("-") or not url.isprintable():
         raise FormatError(f"{url[:200]!r} cannot be a content URL")
     return url

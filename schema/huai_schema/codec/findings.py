@@ -36,7 +36,7 @@ def _attributes(bits: int) -> frozenset[str]:
 
 
 def decode_records(records: bytes, text: bytes) -> Iterator[tuple[Record, bytes]]:
-    """Yield each record with its part of `text`: a path, or nothing for expected entries."""
+    """Yield each record with its part of `text`: a path; empty for expected entries."""
     begin = 0
     for record in map(Record._make, _RECORD.iter_unpack(records)):
         yield record, text[begin : record.text_end]

@@ -87,9 +87,10 @@ class KeyChain(NamedTuple):
         return True
 
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
-        """Return the chain with one more version, without the oldest ones if it gets too long.
+        """Return the chain with one more version; drops the oldest ones if it gets too long.
 
-        Raises `FormatError` if a signature is wrong or missing.
+        Raises `FormatError` if `keys` are not valid, do not follow the last version, or a signature
+        is wrong or missing.
         """
         versions = (*self.versions, _verify(keys, tuple(signatures)))
         while len(KeyChain(versions).encode()) > KEYS_BYTES:
@@ -138,9 +139,10 @@ def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
 
 
 def _verify(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
-    """Verify the signatures of a version, and return it with its signers, few or many.
+    """Verify each signature of a version; return the version with the keys that signed it.
 
-    Raises `FormatError` if a key, the threshold or a signature is not valid.
+    Does not require enough of them (`_check_chain`).  Raises `FormatError` if a key, the threshold
+    or a signature is not valid.
     """
     if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
         raise FormatError(f"must have at most {KEYS_MAX} keys, each once", _PLACE)
@@ -159,7 +161,10 @@ def _verify(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
 
 
 def _check_chain(versions: Sequence[KeyVersion]) -> None:
-    """Raise `FormatError` unless each version is signed by its own and the previous one's keys."""
+    """Raise `FormatError` unless each version is signed by its own and the previous one's keys.
+
+    Raises it also if the numbers of the versions are not consecutive.
+    """
     former: Keys | None = None
     for version in versions:
         place = f"{_PLACE}: version {version.keys.version}"

@@ -14,7 +14,10 @@ from huai_schema.paths import RelPath
 def decode_leaves(
     directory: RelPath, leaves: bytes, digests: bytes = b""
 ) -> Iterator[File | Symlink]:
-    """Yield the entries of a listing's leaves; `FormatError` if not canonical, sorted or unique."""
+    """Yield the entries of a listing's leaves; their paths are below `directory`.
+
+    Raises `FormatError` if the lines are not canonical, sorted and unique.
+    """
     for entry in decoded(_native.Entries(directory, None, leaves, digests)):
         if not isinstance(entry, Directory):
             yield entry

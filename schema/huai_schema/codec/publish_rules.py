@@ -39,7 +39,10 @@ class Pattern(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Parse a pattern; raises `FormatError` if it is malformed."""
+        """Parse a pattern: `/` first anchors it, `/` last adds all below, `@` last means symlinks.
+
+        Raises `FormatError` if it is malformed.
+        """
         body = text.removesuffix("@")
         below = body.endswith("/")
         names = body.removeprefix("/").removesuffix("/").split("/")
@@ -105,7 +108,10 @@ def check_rules(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def own_rules(texts: tuple[str, ...]) -> list[Rule]:
-    """Parse the rules of this program's configuration; `FormatError` also for an unknown kind."""
+    """Parse the rules of this program's configuration.
+
+    Raises `FormatError` if they are too many, or one is malformed or of an unknown kind.
+    """
     rules: list[Rule] = []
     for text in check_rules(texts):
         rule = parse_rule(text)

@@ -83,7 +83,7 @@ def split_cosigned(payload: bytes) -> tuple[bytes, list[bytes]]:
 
 
 def signers_of(signed: SignedCommit) -> tuple[str, ...]:
-    """Return the public keys that signed a commit, first that of git's signature.
+    """Verify all signatures of a commit; return the keys that signed it, first that of git's.
 
     Raises `FormatError` if a signature is wrong; does not require enough of them.
     """

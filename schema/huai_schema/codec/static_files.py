@@ -97,7 +97,11 @@ class Static(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes, place: str) -> "Static":
-        """Parse the text; raises `FormatError`, which names `place`, if it is malformed."""
+        """Parse the text, without lines of unknown kinds; a `FormatError` names `place`.
+
+        Raises it if the text is malformed or too long, has no commit, or a step of an unlisted
+        commit.
+        """
         if len(data) > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", place)
         try:
@@ -145,7 +149,7 @@ def _read_line(
 
 
 def _content_urls(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the content URLs; they are hints, so malformed and surplus ones are skipped."""
+    """Return at most `CONTENT_URLS` URLs; they are hints, so malformed ones are skipped."""
     fields = (line.split("\t") for line in lines)
     urls = [each[1] for each in fields if each[0] == _CONTENT and len(each) == 2]
     return tuple(url for url in urls if url.isprintable() and " " not in url)[:CONTENT_URLS]

@@ -19,7 +19,7 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def is_web_folder(text: str) -> bool:
-    """True if `text` is `http[s]://HOST[:PORT][/PATH]`, and the path has no `.` and `..`."""
+    """True if `text` is `http[s]://HOST[:PORT][/PATH]` without login, query, `.` and `..`."""
     match = _URL.fullmatch(text)
     if match is None or int(match[1] or 0) > _PORT_MOST:
         return False

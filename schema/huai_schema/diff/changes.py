@@ -59,7 +59,7 @@ def is_touched_directory(old: Entry | None, new: Entry | None) -> bool:
 
 
 def joined(changes: list[Change]) -> dict[RelPath, Change]:
-    """Return the changes by path; the two of a path that became or was a directory are merged."""
+    """Return the changes by path; the two of a path that became or was a directory are one."""
     by_path: dict[RelPath, Change] = {}
     for change in changes:
         first = by_path.get(change.path, change)

@@ -41,5 +41,8 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def count(old: Snapshot, new: Snapshot) -> Counts:
-    """Count the entries that were added, removed, changed, or moved with a directory."""
+    """Count the entries that were added, removed, changed, or moved with a directory.
+
+    Raises `FormatError` for damaged metadata.
+    """
     return Counts(*_native.count_changes(old.arguments, new.arguments))

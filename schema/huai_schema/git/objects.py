@@ -44,12 +44,12 @@ class ObjectWriter(Protocol):
 
 
 def object_id(kind: Kind, data: bytes) -> bytes:
-    """Return the id of an object made here; does not check for SHA-1 collisions."""
+    """Return the SHA-1 id of an object made here; does not check for collisions."""
     return _native.object_id(kind, data)
 
 
 def encode_tree(items: Iterable[TreeItem]) -> bytes:
-    """Encode a git tree; git sorts a subtree as if its name ended in a slash."""
+    """Sort items as git does, a subtree as if its name ended in a slash, and encode the tree."""
     return _native.encode_tree(list(items))
 
 

@@ -50,7 +50,7 @@ class Snapshot:
         return self.reader, self.tree, self.limit
 
     def undigested(self) -> tuple[int, int]:
-        """Count the files without a digest and their bytes; reads the whole snapshot."""
+        """Return the number of files without a digest, and their bytes; reads all listings."""
         return _native.find_undigested(self.arguments, 0, None, (0, 0))[:2]
 
     @cached_property
@@ -77,7 +77,8 @@ class Snapshot:
     def level(self, path: RelPath, tree: bytes) -> Iterator[Listing | tuple[RelPath, bytes]]:
         """Yield the listings in the own tree of `path`, which has the id `tree`.
 
-        For subdirectories with own trees, path and id are yielded instead.
+        For a subdirectory with an own tree its path and id are yielded instead, and nothing below
+        it.
         """
         for step in self._lookup.level(path, tree):
             yield (RelPath(step[0]), step[1]) if len(step) == 2 else Listing._make(step)
@@ -108,14 +109,14 @@ class Snapshot:
     def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
         """Yield the listings of the directory at `path` and all below it, in tree order.
 
-        Yields nothing if no directory is there.  Directories that none of `filters`, if given,
+        Yields nothing if no directory is there.  Directories that none of `filters` (if given)
         mirrors are skipped, and not read.
         """
         return map(Listing._make, self._lookup.subtree(path, filters))
 
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
-    """Yield the files and symlinks of one directory but the first `start`, which cost little."""
+    """Yield the files and symlinks of one directory; skip the first `start`, at little cost."""
     entries = decoded(_native.Entries(*listing), skip=start + 1 if start else 0)
     return (entry for entry in entries if not isinstance(entry, Directory))
 
