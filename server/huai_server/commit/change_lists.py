@@ -77,7 +77,7 @@ def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLis
 
 
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
-    """Return the lists that name `paths`, which are relative to `root`."""
+    """Return `ChangeLists` of `paths`, which are relative to `root`; reads no file."""
     change_list = ChangeList([bytes(root)])
     change_list.begin_source("nul")
     for path in paths:

@@ -93,16 +93,20 @@ def commit_digests(
     keys: "ServerKeys | None",
     wait: float,
 ) -> CommitResult:
-    """Commit the newest snapshot with `digests`, otherwise unchanged; sign it with `keys`, if any.
+    """Add `digests` to the newest snapshot, and commit it, otherwise unchanged, if that adds any.
 
-    Raises `NoCommitError`, `PendingCommitError`, and `LockedError` after `wait` seconds.
+    Signs the commit with `keys`, if any.  Raises `NoCommitError`, `PendingCommitError`, and
+    `LockedError` after `wait` seconds.
     """
     work = partial(_add_digests, digests)
     return _with_module((name, module, places), keys, wait, work)
 
 
 def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
-    """Commit with `digests`; the record for lists stays valid.  Raises `NoCommitError`."""
+    """Commit the newest snapshot with `digests`; no commit if they change nothing.
+
+    The record for lists stays valid.  Raises `NoCommitError` and `PendingCommitError`.
+    """
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise NoCommitError(making.name)
@@ -149,7 +153,7 @@ def _with_module(
 
 
 def _is_directory(root: Path) -> bool:
-    """Return True if the tree is a directory; raises an error if its path cannot be followed."""
+    """Return True if the tree is a directory; raises `ScanError` if its path cannot be followed."""
     try:
         return root.is_dir()
     except OSError as error:  # a directory above it cannot be entered

@@ -31,7 +31,8 @@ def commit_lists(
 ) -> CommitResult:
     """Commit the listed paths, or the whole tree if they are not enough; the result says why.
 
-    `root` is the tree, or a snapshot of it.  Raises as `commit_whole` does.
+    `root` is the tree, or a snapshot of it.  Writes the files of `export` into the tree.  Raises as
+    `commit_whole` does.
     """
     newest = making.head.commit if making.head else None
     scan_cause = scan_reason(making.record, newest, making.module, time.time())
@@ -48,7 +49,7 @@ def commit_lists(
 
 
 def _unseen_directory(making: NextCommit, root: Path, files: Collection[RelPath]) -> str:
-    """Return the reason if the export's directory is new, so that a list is not enough; else ""."""
+    """Return why lists are not enough if a directory of the export is new; else an empty text."""
     assert making.past is not None  # noqa: S101 - without a commit, everything is scanned
     for path in {parent(path) for path in files}:
         if making.past.directory(path) is None and os.path.isdir(os.path.join(bytes(root), path)):
@@ -66,7 +67,8 @@ def _commit_listed(
 ) -> CommitResult:
     """Commit the listed paths, and the files of `export`, which are written into the tree.
 
-    Raises `ListsNotEnoughError` if the tree must be scanned, `EmptyRootError` unless `allow_empty`.
+    Raises `ListsNotEnoughError` if the tree must be scanned, and, unless `allow_empty`,
+    `EmptyRootError` for an empty tree.
     """
     past, head, record = making.past, making.head, making.record
     assert head is not None  # noqa: S101 - without a commit, everything is scanned

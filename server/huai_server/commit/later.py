@@ -56,7 +56,7 @@ class DigestResult(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The exit code: `INCOMPLETE` if there are problems, else `OK`."""
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
@@ -101,7 +101,7 @@ def digest_tree(
 
 
 class _Reading:
-    """A reader of files, with the digests of those that have not changed."""
+    """The digests of unchanged files that were read since the last commit, and all problems met."""
 
     def __init__(self, module: Module, places: ModulePlaces, pace: Pace) -> None:
         self._root = Path(module.path)
@@ -112,7 +112,10 @@ class _Reading:
         self.problems: list[Problem] = []
 
     def read(self, paths: bytes) -> None:
-        """Compute the digests of `paths`, each ended by a NUL, and store them under the lock."""
+        """Compute the digests of `paths`, each ended by a NUL; store them under the module's lock.
+
+        Adds them to `digests`, and unreadable or changed files to `problems`.
+        """
         change_list = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).change_list
         lock = locked(self._places.lock, wait=_PATIENCE)
         with idle_disk():

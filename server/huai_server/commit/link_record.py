@@ -49,7 +49,7 @@ class LinkRecord:
                     yield unescape(leader), unescape(member)
 
     def replace(self) -> None:
-        """Replace the record by what was added, durably; without any, delete it."""
+        """Make what was added the record, durably; delete the record if nothing was added."""
         if self._file is None:
             self._path.unlink(missing_ok=True)
         else:

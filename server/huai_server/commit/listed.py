@@ -35,8 +35,8 @@ def build_listed(
 ) -> ListedTree:
     """Return the tree of `past` (with its totals), with the present state of the listed paths.
 
-    `root` is the tree, or a snapshot of it.  Raises `ListsNotEnoughError` if the whole tree has to
-    be read, or that is quicker.
+    `root` is the tree, or a snapshot of it; objects go to `writer`.  Raises `ListsNotEnoughError`
+    if the whole tree has to be read, or that is quicker.
     """
     _check_length(lists, past[1])
     before = read_mounts(making.places.mounts)

@@ -71,7 +71,7 @@ class NextCommit:
         self._keys = keys
 
     def open_pack(self) -> AbstractContextManager[PackWriter]:
-        """Return the writer of a pack, as a context manager (`opened_writer`)."""
+        """Return a context manager: the writer of a pack, which is removed unless finished."""
         return opened_writer(self.repository.pack_folder)
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
@@ -129,9 +129,10 @@ class NextCommit:
         return head.valid_until < now + keys.validity / 2 or head.time > now + CLOCK_SKEW
 
     def _seal(self, top: bytes) -> Seal | None:
-        """Return the parts of the signature, or None without keys; listing hashes are cached.
+        """Return the promise and the signers of the commit, or None without keys.
 
-        `top` is the id of the commit's git tree.
+        Computes the listing hash of `top`, the id of the commit's git tree, and caches it on the
+        disk.
         """
         keys = self._keys
         if keys is None:

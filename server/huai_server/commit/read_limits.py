@@ -17,5 +17,5 @@ class ReadLimits(NamedTuple):
     """Bytes of content a second, on average; 0 for no limit."""
 
     def pace(self) -> Pace:
-        """Return the limits for the engine, starting now."""
+        """Return the limits for the engine; the time begins now."""
         return Pace(self.rate, self.seconds)

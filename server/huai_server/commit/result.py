@@ -67,7 +67,7 @@ class CommitResult(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The exit code: `INCOMPLETE` if there are problems, else `OK`."""
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
@@ -81,7 +81,7 @@ class AuditResult(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The exit code: `DIFFERS` if there are changes, `INCOMPLETE` for problems, else `OK`."""
         if self.counts.total:
             return ExitCode.DIFFERS
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK

@@ -86,7 +86,7 @@ class ScrubResult(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The exit code: `DAMAGED` if damage is known, `INCOMPLETE` for problems, else `OK`."""
         if self.record.damage:
             return ExitCode.DAMAGED
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
@@ -102,8 +102,8 @@ def scrub_tree(
 ) -> ScrubResult:
     """Compare files that are due, or with `full` the rest, with their digests; record damage.
 
-    Raises `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`, an error for
-    an empty tree, and `TooMuchDamageError`.
+    Raises `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`,
+    `EmptyRootError` or `ScanError` for an empty or unreadable tree, and `TooMuchDamageError`.
     """
     require_digests(name, module)
     root = Path(module.path)
@@ -117,7 +117,7 @@ def scrub_tree(
 
 
 def _check_root(root: Path) -> None:
-    """Raise an error if the tree is empty or unreadable."""
+    """Raise `EmptyRootError` if the tree is empty, `ScanError` if it is unreadable or missing."""
     try:
         holds = holds_anything(root)
     except OSError as error:
@@ -151,7 +151,10 @@ class _Run:
         self._problems: list[Problem] = []
 
     def recheck(self, pace: Pace) -> None:
-        """Forget damage whose file is gone or committed otherwise; read changed files again."""
+        """Forget damage whose file is gone or committed otherwise; read changed files again.
+
+        Saves the record.
+        """
         for damage in tuple(self._damage.values()):
             try:
                 identity = self._engine.identity(damage.path)
@@ -273,7 +276,7 @@ class _Run:
             self._written = record
 
     def _check_damage(self) -> None:
-        """Raise `TooMuchDamageError` at the most files that the record holds."""
+        """Raise `TooMuchDamageError` if there are as many damaged files as the record may hold."""
         if len(self._damage) >= MOST_DAMAGE:
             raise TooMuchDamageError(
                 f"{self._name}: {len(self._damage):,} files are damaged: the scrub stops here",
@@ -295,7 +298,7 @@ def due(current: Round, files: int, size: int, span: int, now: int) -> int:
 
 
 def cost(files: int, size: int) -> int:
-    """Return the bytes that can be read in the time of reading `files` with `size` bytes."""
+    """Return the bytes that can be read in the time of reading `files` files with `size` bytes."""
     return size + FILE_COST * files
 
 
@@ -310,4 +313,5 @@ def following_round(current: Round, span: int | None, now: int) -> Round:
 
 
 def _round_seconds(span: int) -> int:
+    """Return the planned length of a round: nine tenths of the period."""
     return max(1, span * 9 // 10)

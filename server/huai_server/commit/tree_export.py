@@ -45,8 +45,8 @@ def scan_again(
 ) -> WrittenTree:
     """Scan `paths` again, and write their objects; return the tree with their present state.
 
-    Extends the record of links.  Raises `ListsNotEnoughError`.  Remarks come from the first scan:
-    no other program writes these files.
+    Extends the record of links.  Raises `ListsNotEnoughError` if the whole tree must be scanned.
+    Remarks come from the first scan: no other program writes these files.
     """
     past = Snapshot(making.repository, written.tree), written.totals
     with making.open_pack() as writer:

@@ -57,7 +57,7 @@ class DigestsError(HuaiError):
 
 
 class DigestOptions(NamedTuple):
-    """The content that the engine reads, and the use of it."""
+    """The engine's options for digests: which content it reads, and where digests are stored."""
 
     folder: bytes
     more_folders: list[bytes]
@@ -255,7 +255,7 @@ class TreeReader:
         return [(RelPath(path), reason_of(reason)) for path, reason in unread]
 
     def _open_engine(self) -> Engine:
-        """Open the tree in the engine; raises a `HuaiError` if its root cannot be opened."""
+        """Open the tree in the engine; raises a `ScanError` if its root cannot be opened."""
         options, names = scan_options(self._module), OwnerNames()
         patterns = [exclude.check_exclude(text) for text in options.exclude]
         try:
@@ -290,7 +290,7 @@ class TreeReader:
         return options._replace(later=self._module.digest == "later", holes=_HOLES, damage=damage)
 
     def _write_index(self, index: BlockIndex) -> None:
-        """Store a block index; `OSError` becomes a `HuaiError`."""
+        """Store a block index; an `OSError` becomes a `DigestsError`."""
         try:
             self._blocks.write(index)
         except OSError as error:

@@ -34,7 +34,8 @@ def commit_whole(
     """Scan and commit the whole tree, and the files of `export`, which are written into it.
 
     `root` is the tree, or a snapshot of it.  Deletes outdated block indices, once a day.  Raises
-    `EmptyRootError` unless `allow_empty`, and `PendingCommitError` if cosignatures are missing.
+    `EmptyRootError` for an empty tree unless `allow_empty`, `PendingCommitError` if cosignatures
+    are missing, and the errors of `Shards.collect`.
     """
     if export:
         prepare(root, options, export)
@@ -98,8 +99,9 @@ def _scan_and_write(
 ) -> tuple[ReadTree, bytes | None]:
     """Scan; write new objects and mounts, delete the record for lists, add to the record of links.
 
-    Also returns the id of the commit's git tree, or None if no commit is needed.  Raises
-    `EmptyRootError` unless `allow_empty`; after any error the record of links is as before.
+    Returns the tree, and the id of the commit's git tree, or None if no commit is needed.  Raises
+    `EmptyRootError` for an empty tree unless `allow_empty`; after any error the record of links is
+    as before.
     """
     try:
         with making.open_pack() as writer:
@@ -129,7 +131,7 @@ def _scan_and_write(
 
 
 def _check_not_empty(root: Path, read: ReadTree) -> None:
-    """Raise `EmptyRootError` if nothing was read."""
+    """Raise `EmptyRootError` if nothing but the root was read."""
     if read.totals.entries > 1:
         return
     if read.problems:
