@@ -26,7 +26,7 @@ def write_mounts(record: Path, mounts: set[bytes]) -> None:
 
 
 def read_mounts(record: Path) -> set[bytes]:
-    """Return the mount points of the last commit; none if the file is missing or damaged."""
+    """Return the mount points of the last commit; none if the file is missing or malformed."""
     try:
         return {unescape(line) for line in record.read_bytes().splitlines()}
     except (FileNotFoundError, FormatError):

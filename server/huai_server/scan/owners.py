@@ -37,7 +37,10 @@ class OwnerNames:
 
 
 def _owner_name(number: int, look_up: Callable[..., int]) -> bytes:
-    """Return the name of an id, or `#ID` if the format cannot hold its name."""
+    """Return the name of an id, or `#ID` if it has none, or one that the format cannot hold.
+
+    Raises `ScanError` if the look-up fails.
+    """
     name = _looked_up_name(number, look_up)
     return name if 0 < len(name) <= OWNER_BYTES and not name.startswith(b"#") else b"#%d" % number
 

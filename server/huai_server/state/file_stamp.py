@@ -30,7 +30,7 @@ class FileCache(Generic[_Key, _T]):
         self._cached: dict[_Key, tuple[FileStamp, _T]] = {}
 
     def get(self, key: _Key, path: Path, read: Callable[[], _T]) -> _T | None:
-        """Return the result of `read`, None if the file at `path` is missing.
+        """Return the value that `read` makes of the file at `path`; None if the file is missing.
 
         Calls `read` only the first time for `key`, and after the file was replaced.
         """

@@ -38,7 +38,7 @@ class PeriodicThread(AbstractContextManager["PeriodicThread"]):
 
     @abstractmethod
     def look(self) -> None:
-        """Check once."""
+        """Do the thread's work once; return soon once `is_stopping`.  Errors are logged."""
 
     def _run(self) -> None:
         """Call `look` after each pause, until stopped; errors are logged."""

@@ -93,7 +93,10 @@ class Tokens:
         return token if token and token.is_valid(time.time()) else None
 
     def _reload(self) -> None:
-        """Read the tokens again if their file was replaced; without any if it cannot be read."""
+        """Read the tokens again if their file was replaced.
+
+        Raises `ConfigError` if it cannot be read; until it is replaced, no token is valid then.
+        """
         stamp = file_stamp(tokens_path(self._root))
         if stamp != self._stamp:
             self._stamp, self._by_id = stamp, {}  # an unreadable file gives no access
@@ -101,7 +104,7 @@ class Tokens:
 
 
 def token_form(text: str) -> re.Match[str] | None:
-    """Match a text with the form of a token, and return the match, whose first group is the id."""
+    """Match the form of a token: the first group is the id.  None for any other text."""
     return _TOKEN.fullmatch(text)
 
 
@@ -186,7 +189,10 @@ def revoke_token(root: Path, token_id: str) -> Token:
 
 
 def forget_module(root: Path, name: str) -> None:
-    """Remove a module from all tokens, and delete the tokens that named no other module."""
+    """Remove a module from all tokens, and delete the tokens that named no other module.
+
+    Raises `ConfigError` if the file of tokens cannot be read or written, or is malformed.
+    """
 
     def without(token: Token) -> Token:
         left = tuple(each for each in token.modules if each != name)

@@ -79,7 +79,7 @@ class BlockIndices:
         os.utime(looked, (now, now))
 
     def stored(self) -> dict[bytes, Path]:
-        """Return the path of each stored index, by the digest of the large file."""
+        """Return the path of each index, by the digest of the large file; skip other files."""
         paths: dict[bytes, Path] = {}
         for path in self._folder.glob("??/*"):
             with suppress(ValueError):

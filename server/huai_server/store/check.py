@@ -46,7 +46,8 @@ class CheckReport(NamedTuple):
 def check_repository(name: str, repository: Repository) -> CheckReport:
     """Read all of `repository`, which should be of the module `name`; report its faults.
 
-    A fault of the content is never raised.  Writes nothing.
+    A fault of the content is never raised.  Raises `GitMissingError` if git is needed to check a
+    commit-graph, and `OSError` if a file cannot be read.  Writes nothing.
     """
     return _Check(name, repository).run()
 
@@ -65,7 +66,7 @@ class _Check:
         self._files = self._directories = self._symlinks = self._bytes = 0
 
     def run(self) -> CheckReport:
-        """Check all commits and objects; return the faults."""
+        """Check all commits and objects, packs, static files, commit-graph; return the faults."""
         commits = 0
         newer: Head | None = None
         head_file = self._repository.path / "HEAD"
@@ -158,7 +159,10 @@ class _Check:
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:
-        """Record faults of a commit's signature, if any: in its keys, their number, its listing."""
+        """Record faults of a commit's signature, if any: in its keys, their number, its listing.
+
+        Raises `FormatError` if a signature or the keys are malformed or wrong.
+        """
         root = bytes.fromhex(head.tree)
         data = self._repository.read(bytes.fromhex(head.commit), "commit")
         signed = split_commit(data)
@@ -193,10 +197,7 @@ class _Check:
             yield listing
 
     def _check_index(self, size: int, digest: bytes) -> None:
-        """Record the block index of `digest` if it is damaged; forget it, as each is checked once.
-
-        `size` is that of the file.
-        """
+        """Record a damaged block index; each is checked once.  `size` is that of the file."""
         path = self._indices.pop(digest)
         try:
             BlockIndex.decode(path.read_bytes(), size, digest)

@@ -60,7 +60,7 @@ def copy_commit(repository: Repository, source: Path, commit: str, former: Head 
 def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> str:
     """Let git check `thin_pack`, and write the complete `pack` and its `index`.
 
-    Returns the pack's final name, without suffix.
+    Returns the pack's final name, without suffix.  Raises as `run_git` does.
     """
     output: list[bytes] = []
     arguments = ["index-pack", "--fix-thin", "--stdin", "-o", str(index), str(pack)]

@@ -22,7 +22,7 @@ class Use(NamedTuple):
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "Use":
-        """Count the existing files among `paths`."""
+        """Return the number and total size of the existing files among `paths`."""
         sizes = [size for path in paths if (size := _size(path)) is not None]
         return cls(len(sizes), sum(sizes))
 

@@ -110,5 +110,6 @@ def _feed(pipe: IO[bytes] | None, data: bytes) -> None:
 
 
 def _drain(pipe: IO[bytes] | None, put: Callable[[bytes], object]) -> None:
+    """Call `put` with each part of a program's output, until it ends."""
     while pipe is not None and (data := pipe.read(_CHUNK)):
         put(data)

@@ -29,7 +29,10 @@ class ModuleState(NamedTuple):
 
 
 def module_state(places: ModulePlaces) -> ModuleState:
-    """Read the state; for a damaged or unreadable repository, `problem` has the error."""
+    """Read the state; for a damaged or unreadable repository, `problem` has the error.
+
+    A missing repository is a state without commits.
+    """
     head: Head | None = None
     waiting: tuple[str, PendingCommit] | None = None
     problem: HuaiError | None = None

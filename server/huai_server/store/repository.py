@@ -131,7 +131,10 @@ class Repository:
 
     @classmethod
     def create(cls, path: Path) -> "Repository":
-        """Make an empty repository at `path`, or open the existing one."""
+        """Make an empty repository at `path`, or open the existing one.
+
+        Raises `StorageError`, or `StoreError` for a malformed one.
+        """
         with storage_errors(path):
             if not path.exists():
                 _initialize(path)
@@ -253,7 +256,7 @@ class Repository:
         return self.publish(data, parent)
 
     def publish(self, data: bytes, former: Head | None) -> Head:
-        """Write the commit object `data`, and move the branch from `former` to it.
+        """Write the commit object `data`, move the branch from `former` to it, and return it.
 
         All other objects are already on the disk.  If `former` is not a parent, its history gets a
         ref.  The pending and the dropped commit are forgotten.
@@ -444,7 +447,11 @@ def metadata_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def _reading(place: str) -> Iterator[None]:
-    """Convert errors of the block: to `StorageError` if the system refuses, else `StoreError`."""
+    """Convert `OSError` and `ValueError` of the block to `StorageError` or `StoreError`.
+
+    It is a `StorageError` if the system refuses or has no resources, and the repository may be
+    fine.
+    """
     try:
         yield
     except (OSError, ValueError) as error:

@@ -71,10 +71,10 @@ _FILE = RecordFile(ScrubRecord, permissions=0o644)
 
 
 def read_record(path: Path) -> ScrubRecord:
-    """Read the record; an empty one if it is missing or unreadable."""
+    """Read the record, an empty one if it is missing or malformed; `OSError` if unreadable."""
     return _FILE.load(path) or ScrubRecord()
 
 
 def write_record(path: Path, record: ScrubRecord) -> None:
-    """Replace the record in one durable step."""
+    """Replace the record in one durable step; raises `OSError`."""
     _FILE.save(path, record)
