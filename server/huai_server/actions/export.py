@@ -50,10 +50,11 @@ def plan_export(
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export, under the module's lock; return the commit they describe.
+    """Write the files of an export that differ, under the module's lock.
 
-    Raises `EmptyRootError` if they would be the only files of the tree, `NoCommitError`, and
-    `LockedError` after `wait` seconds.
+    Returns the described commit and the result.  Raises `EmptyRootError` if they would be the only
+    files of the tree, `NoCommitError`, `ExportError`, `FolderError`, and `LockedError` after `wait`
+    seconds.
     """
     tree = Path(module.path)
     with storage_errors(tree), metadata_errors(name), locked(places.lock, wait=wait):
@@ -88,7 +89,10 @@ def _request_of(name: str, table: ModuleExport) -> ExportRequest:
 
 
 def _place(module: Module, folder: str) -> Place:
-    """Return the place of `folder`: inside the tree if the folder is, as spelt or resolved."""
+    """Return the place of `folder`: inside the tree if the folder is, as spelt or resolved.
+
+    Raises `ConfigError` for a path in the tree that is not valid.
+    """
     tree = os.fsencode(module.path)
     if not folder.startswith("/"):
         return Place(tree, _configured_path("folder", folder))

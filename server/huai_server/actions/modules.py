@@ -46,13 +46,13 @@ class AfterCommit(NamedTuple):
 
     @property
     def failures(self) -> list[HuaiError]:
-        """Return the errors of failed updates."""
+        """The errors of failed updates, those of static files first."""
         errors = [*self.static.failures, self.export.failure, self.attr_tree.failure]
         return [failure for failure in errors if failure]
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The worst exit code of the failed updates; OK without one."""
         failures = (self.export.failure, *self.static.failures)
         codes = [failure.exit_code for failure in failures if failure]
         return worst_exit_code([ExitCode.FALLBACK, *codes] if self.attr_tree.failure else codes)
@@ -66,7 +66,7 @@ class Committed(NamedTuple, Generic[_Result]):
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
+        """The worse exit code of the commit and of the updates after it."""
         return worst_exit_code((self.result.exit_code, self.after.exit_code))
 
 
@@ -89,7 +89,7 @@ class Attached(NamedTuple):
 
     @property
     def signatures(self) -> int:
-        """Return the number of signatures, with the server's own, which is made on publication."""
+        """The number of signatures, with the server's own, which is made on publication."""
         return len(self.pending.signatures) + 1
 
 
@@ -163,7 +163,8 @@ def commit(
 def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -> "ShardRecord":
     """Scan a directory of a module, and write the result for a commit into the folder `to`.
 
-    `base` is a commit (hex id) or `NO_BASE`; None is the newest commit.
+    `base` is a commit (hex id) or `NO_BASE`; None is the newest commit.  Raises as
+    `shard_scan.scan_shard` does.
     """
     from huai_server.commit import shard_scan
 
@@ -183,7 +184,8 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
 def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":
     """Compute and commit digests that commits left out; update all that depends on the commit.
 
-    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError`.
+    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError`, and
+    `RelayedError` for a relayed module.
     """
     from huai_server.commit.later import digest_tree
 
@@ -253,7 +255,10 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
-    """Read files that are due, or with `full` the rest; record those that do not match digests."""
+    """Read files that are due, or with `full` the rest; record those that do not match digests.
+
+    Raises as `scrub_tree` does.
+    """
     from huai_server.commit.scrub import scrub_tree
 
     module, places = load(root).committed_module(name), module_places(root, name)
@@ -271,7 +276,8 @@ def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
     """Remove a module from server.toml and all tokens, and delete its attr tree.
 
-    `purge` deletes its metadata too, and raises `LockedError` while a commit of it runs.
+    `purge` deletes its metadata too, and raises `LockedError` while a commit of it runs.  Raises
+    `UnknownModuleError`.
     """
     from huai_server.state.tokens import forget_module
     from huai_server.store.module_state import purge_module
@@ -295,7 +301,10 @@ def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterComm
 
 
 def _publish_static(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
-    """Write outdated static files, and their copies."""
+    """Write the static files of the newest commit, and their copies, unless they are up to date.
+
+    Errors are in the result.
+    """
     places = module_places(root, name)
     # A relay's own files have the content URLs, which server.toml may have changed.
     may_skip = not config.static_places(name) and not config.module(name).relay

@@ -32,7 +32,8 @@ def publish_module(
 ) -> Published:
     """Write the static files of the newest commit to `to`, a folder or bucket, where they differ.
 
-    An empty `to` is the module's repository.  Raises `LockedError` after `wait` seconds.
+    An empty `to` is the module's repository.  Raises `LockedError` after `wait` seconds, and the
+    errors of `publish` and of the place.
     """
     module = config.module(name)
     lock = places.copying if to else places.publishing

@@ -85,7 +85,7 @@ class ConfiguredModules:
 
 
 def served_modules(root: Path, config: ServerConfig) -> Served:
-    """Return the modules that a configuration serves."""
+    """Return the modules of a configuration, and what `serve` needs of each."""
     modules = config.modules
     places = {name: module_places(root, name).repository for name in modules}
     return Served(

@@ -188,7 +188,7 @@ def _fallback_folder(root: Path) -> str:
 def add_module(root: Path, name: str, module: Module) -> None:
     """Write a module into server.toml, without the keys that have their default value.
 
-    Raises `ConfigError` if the name exists, if it or a value is not valid, or if the file is not.
+    Raises `ConfigError` if the name exists, or if the name, a value or the file is not valid.
     """
     path = config_path(root)
     defaults, values = to_toml(Module(path="")), to_toml(module)

@@ -197,7 +197,7 @@ class WebHook(msgspec.Struct, frozen=True):
 
 
 class Module(msgspec.Struct, frozen=True):
-    """One mirrored tree."""
+    """The settings of one mirrored tree."""
 
     path: str
     content_urls: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def in_fallback(self) -> bool:
-        """True if rsync clients are served; a private module must limit them by user or host."""
+        """True if rsync clients are served, which a private module must limit by user or host."""
         return self.fallback.kind != "off" and (not self.is_private or self._limits_rsync)
 
     @property
@@ -261,6 +261,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def _limits_rsync(self) -> bool:
+        """True if the fallback serves the module only to some users or hosts."""
         return bool(self.fallback.auth_users or self.fallback.hosts_allow)
 
     @property

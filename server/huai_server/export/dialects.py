@@ -67,6 +67,7 @@ def _compress(listing: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _sums_paths(request: ExportRequest) -> tuple[RelPath, ...]:
+    """Return the path of the `B3SUMS` of each directory of the request."""
     return tuple(join(directory, _SUMS) for directory in request.sums)
 
 

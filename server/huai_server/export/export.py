@@ -103,7 +103,7 @@ def export(
 def export_scanned(
     repository: Repository, module: str, place: Place, request: ExportRequest, tree: UncommittedTree
 ) -> tuple[Head | None, ExportResult]:
-    """Write the files for a tree that is about to be committed, if it has a change but an export's.
+    """Write the files for a tree that is about to be committed, if more than exports changed it.
 
     Otherwise writes those of the last commit with such a change.  Returns the described commit, or
     None if it is the one to be made, and the result.  Raises `ExportError` and `FolderError`.
@@ -159,7 +159,7 @@ def _is_exported(change: Difference, exported: Exported) -> bool:
 
 
 def _source_of(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
-    """Return the source of an export; `size` and `time` are those of the commit."""
+    """Return the source of an export; `size` (of all files) and `time` are of its commit."""
     own = (snapshot.leaf(path) for path in exported.files)
     size -= sum(leaf.size for leaf in own if isinstance(leaf, File))
     return Source(module, snapshot, size, time, int(clock()), exported)

@@ -58,12 +58,12 @@ class ExportFolder:
         os.close(self._handle)
 
     def make(self, directory: RelPath) -> None:
-        """Make a directory and its missing parents; raises `FolderError` for one that is not."""
+        """Make a directory and its missing parents; `FolderError` if one is a symlink or a file."""
         with self._enter(directory, make=True):
             pass
 
     def existing(self, paths: Exported) -> Iterator[Existing]:
-        """Yield the exported files that exist as regular files, sorted by path."""
+        """Yield the exported files that exist, sorted by path; skip all but regular files."""
         for path in sorted(paths.files):
             with suppress(OSError, FolderError), self._enter(parent(path)) as directory:
                 status = os.stat(basename(path), dir_fd=directory, follow_symlinks=False)
@@ -71,7 +71,10 @@ class ExportFolder:
                     yield Existing(path, status.st_size, status.st_mtime_ns // _SECOND)
 
     def remove_unfinished(self, path: RelPath) -> None:
-        """Remove the files of a killed run from the directory of a file."""
+        """Remove what killed runs left in `.~tmp~` of the directory of the file at `path`.
+
+        Removes `.~tmp~` if it is empty then.  Raises `FolderError` if another user may write there.
+        """
         with suppress(FileNotFoundError), self._enter(parent(path)) as directory:
             with _staging(directory) as staging:
                 for name in os.listdir(staging):
@@ -100,7 +103,8 @@ class ExportFolder:
     def _enter(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
         """Yield a handle of the directory at `path`, created with `make`.
 
-        Raises `FolderError` if a component is a symlink or no directory.
+        Raises `FolderError` if a component is a symlink or no directory, `FileNotFoundError` if it
+        is missing.
         """
         handle = os.dup(self._handle)
         try:
@@ -124,7 +128,10 @@ class ExportFolder:
 
 @contextmanager
 def _staging(directory: int) -> Iterator[int]:
-    """Yield a handle of `.~tmp~`; `FolderError` if another user may write there."""
+    """Yield a handle of `.~tmp~` in `directory`; `FolderError` if another user may write there.
+
+    Raises `FileNotFoundError` if it is missing.
+    """
     handle = os.open(RESERVED, _DIRECTORY, dir_fd=directory)
     try:
         status = os.fstat(handle)
@@ -164,7 +171,7 @@ def _replace_if_changed(directory: int, name: bytes, parts: Iterator[bytes]) -> 
 
 @contextmanager
 def _open_old(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
-    """Yield the open file, or None if it is missing, unreadable or not a regular file."""
+    """Yield the old file, open; None if it is missing, unreadable or not a regular file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(name, flags, dir_fd=directory)

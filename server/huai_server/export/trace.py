@@ -55,7 +55,7 @@ def _trace_lines(source: Source, request: ExportRequest) -> Iterator[bytes]:
 
 
 def _architectures(source: Source) -> list[str]:
-    """Return the architectures with an index below `dists`."""
+    """Return the architectures with an index of packages or sources below `dists`, sorted."""
     names = set()
     for listing in source.snapshot.subtree(_DISTS):
         name = basename(listing.path)
@@ -68,7 +68,7 @@ def _architectures(source: Source) -> list[str]:
 
 
 def _names_by_time(source: Source, request: ExportRequest) -> Iterator[bytes]:
-    """Yield the trace files' names by time, our own last."""
+    """Yield the names of the trace files in the commit by time, and our own last."""
     own = _trace_path(request)
     listing = source.snapshot.listing(_FOLDER)
     entries = decode_listing(listing) if listing else ()
@@ -81,4 +81,5 @@ def _names_by_time(source: Source, request: ExportRequest) -> Iterator[bytes]:
 
 
 def _is_host(name: bytes) -> bool:
+    """True if a trace file can be named after a host: printable ASCII, without `_` in front."""
     return not name.startswith(b"_") and name.isascii() and name.decode().isprintable()
