@@ -58,8 +58,9 @@ class _Read(NamedTuple):
 def examine(root: Path, request: Path, signer: Signer) -> Examined:
     """Check the commit in the file `request`; raises `SigningError` if a client would refuse it.
 
-    Keeps nothing, and signs nothing.  `root` is the state root of this machine, which has the
-    commits that were signed before.  Raises `LockedError` after 30 s.
+    Also for a key that is not among its keys, and a serial that was signed before.  Keeps nothing,
+    and signs nothing.  `root` is the state root of this machine, which has the commits that were
+    signed before.  Raises `LockedError` after 30 s.
     """
     with _unpack_request(root, request) as (_, new):
         return _judge(root, new, signer)
@@ -166,7 +167,10 @@ def _check_continues(former: _Read, new: _Read) -> None:
 
 
 def _read_former(root: Path, identity: str) -> _Read | None:
-    """Read the last commit that was signed for the module with this identity, or None."""
+    """Read the last commit that was signed for the module with this identity; None if none was.
+
+    Raises `FormatError` or `StoreError` if it is damaged.
+    """
     folder = root / "cosigned" / identity
     repositories = sorted(folder.glob("*.git"), key=lambda path: int(path.stem))
     return _read_pending(Repository(repositories[-1])) if repositories else None

@@ -27,7 +27,10 @@ or, with an empty reason, that it was renewed; returns True if a notification wa
 
 
 def is_expiring(head: Head, now: float) -> bool:
-    """Return True if the signature of `head` has expired, or is in its last quarter at `now`."""
+    """Return True if the signature of `head` has expired, or is in its last quarter at `now`.
+
+    False for an unsigned commit.  `now` is in seconds since the epoch.
+    """
     left = head.valid_until - int(now)
     return bool(head.valid_until) and left <= (head.valid_until - head.time) / _LAST
 

@@ -94,7 +94,8 @@ def open_keys(root: Path, signing: Signing) -> ServerKeys:
 def configure(root: Path, signing: Signing) -> ServerKeys:
     """Write a version with the keys and threshold of server.toml, signed by all these keys.
 
-    Raises `SigningError` if one of them cannot sign, or the present version does not allow it.
+    Raises `SigningError` if one of them cannot sign, or the present version does not allow it, and
+    `LockedError` after 30 s.
     """
     with _lock_keys(root):
         keys = _open(root, signing)
@@ -281,6 +282,7 @@ def _finish_rotation(path: Path, chain: KeyChain) -> None:
 
 
 def _next_path(path: Path, suffix: str = "") -> Path:
+    """Return the path of the key that is to replace the one at `path`."""
     return path.with_name(f"{path.name}.next{suffix}")
 
 
@@ -308,5 +310,6 @@ def _write_chain(root: Path, chain: KeyChain) -> None:
 
 @contextmanager
 def _lock_keys(root: Path) -> Iterator[None]:
+    """Hold the lock of the keys; `LockedError` after 30 s.  An `OSError` is converted."""
     with storage_errors(root), locked(root / _LOCK, wait=_SECONDS):
         yield

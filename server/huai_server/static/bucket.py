@@ -66,7 +66,11 @@ class BucketDownError(HuaiError):
 
 
 class Bucket:
-    """The static files of one module in a bucket (`Target`)."""
+    """The static files of one module in a bucket (`Target`).
+
+    Requests raise `BucketRefusedError` or `BucketDownError`; those that write or list raise
+    `NoBucketError` if the bucket is missing.
+    """
 
     def __init__(self, place: BucketAddress, name: str, *, endpoint: str, drafts: Path) -> None:
         """Open the folder of the module `name`; sends no request.
@@ -145,7 +149,7 @@ class Bucket:
             )
 
     def _beginning(self, name: str, limit: int) -> bytes:
-        """Return at most `limit` bytes of an object."""
+        """Return the first `limit` bytes of an object; raises obstore's errors."""
         data = bytearray()
         for chunk in obstore.get(self._store, name).stream():
             data += memoryview(chunk)[: limit - len(data)]
@@ -234,6 +238,7 @@ def _describe_failure(error: Exception) -> str:
 
 
 def _find_text(pattern: re.Pattern[str], error: Exception) -> str:
+    """Return the first group of `pattern` in the text of an error; empty without a match."""
     match = pattern.search(_text_of(error))
     return match[1].strip() if match else ""
 

@@ -48,8 +48,8 @@ class StaticFolder:
     def begin(self) -> None:
         """Create and check the folders, and delete the drafts of a killed run.
 
-        Raises `NoFolderError` without the place, and in a repository for a symlink; and for a copy
-        `ConfigError` if this user is root and another one may change it.
+        Raises `NoFolderError` if the place is missing, or the folder of a repository is a symlink;
+        `ConfigError` if this user is root, and another one may change the folder of a copy.
         """
         if not self._root.is_dir():
             raise NoFolderError(
@@ -72,7 +72,10 @@ class StaticFolder:
             return None
 
     def add(self, name: str, path: Path) -> None:
-        """Rename the file at `path` to its place; `replace` makes that durable."""
+        """Rename the file at `path` to its place; `replace` makes that durable.
+
+        Raises as `begin` does for a folder that another user may change.
+        """
         final = self._folder / name
         self._make_folder(final.parent)
         self._reject_foreign(final.parent)

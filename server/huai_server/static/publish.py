@@ -73,7 +73,8 @@ def publish(
 
     A `target` of None is the repository itself.  The caller holds the lock of the place.  `now` is
     in seconds since the epoch.  `content_urls` are for the head; none by default.  Raises
-    `NoCommitError`, and the errors of the target.
+    `NoCommitError`, `StoreError` or `FormatError` for damaged metadata, and the errors of the
+    target.
     """
     newest = repository.head()
     if newest is None:
@@ -161,7 +162,7 @@ class _Publication:
         return None
 
     def _kept_commits(self, floor: int) -> list[Head]:
-        """Return the commits from which steps lead, newest first."""
+        """Return the commits from the serial `floor` on, newest first."""
         history = self._repository.history()
         return list(takewhile(lambda each: each.info.serial >= floor, history))
 
@@ -246,7 +247,7 @@ class _Publication:
         return file
 
     def _add_file(self, name: str, draft: Draft, file: StaticFile) -> None:
-        """Write a file to the target, and count it."""
+        """Move a finished draft to the target under `name`, and count it."""
         self._target.add(name, draft.path)
         self._files += 1
         self._bytes += file.size

@@ -20,7 +20,7 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
     """Delete files that `head` and its lists have not named for `GRACE` seconds; return how many.
 
     Does so at most once an hour, else returns 0.  Replaces the record.  `now` is in seconds since
-    the epoch.
+    the epoch.  Raises `FormatError`, and deletes nothing, if a list is malformed.
     """
     now = int(now)  # as recorded: a comparison is never later than the next one
     compared, since = _decode(target.read(_RECORD, _BYTES) or b"")
@@ -39,7 +39,7 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
 
 
 def _named_files(target: Target, head: Static) -> set[str]:
-    """Return the files that a head names, itself and by its lists."""
+    """Return the files that a head and its lists name; `FormatError` if a list is malformed."""
     names: set[str] = set()
     left = [head]
     while left:
