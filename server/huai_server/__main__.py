@@ -7,7 +7,7 @@ from huai_program.signals import leave_quietly
 
 
 def main() -> None:
-    """The program."""
+    """Run `huai-server` with the arguments of this process, and exit with its code."""
     leave_quietly()
     from huai_program.garbage import collect_rarely
 

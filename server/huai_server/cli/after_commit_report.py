@@ -55,7 +55,7 @@ def show_export(console: Console, name: str, result: "ExportResult", described: 
 
 
 def show_published(console: Console, name: str, to: str, done: "Published") -> None:
-    """Print the result of a publication."""
+    """Print a publication; as text only if it wrote files, with --json always."""
     console.event(
         "published",
         module=name,
@@ -74,7 +74,7 @@ def show_published(console: Console, name: str, to: str, done: "Published") -> N
 
 
 def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
-    """Print the result of an update of an attr tree."""
+    """Print the result of an update of an attr tree, after its warnings."""
     for warning in result.warnings:
         console.error(f"{name}: {warning}")
     console.event(
@@ -98,7 +98,7 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
 
 
 def _show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
-    """Print the change of the attr tree, deleted ones of other modules, and failures."""
+    """Print the update of the attr tree, removed trees of other modules, and failures."""
     for removed in update.removed:
         console.error(f"{removed}: attr tree removed: no module lists from it any more")
     if update.removal_failure:

@@ -36,7 +36,7 @@ def key_comment() -> str:
 
 
 def key_values(public: str) -> dict[str, str]:
-    """Return a public key for JSON and text."""
+    """Return a public key, its fingerprint and its line for a file of allowed signers."""
     return {
         "key": public,
         "fingerprint": fingerprint(public),

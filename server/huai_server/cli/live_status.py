@@ -52,7 +52,7 @@ def status_row(name: str, state: ModuleState, watched: Watched | None, damaged: 
 
 
 def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
-    """Describe the state, the worst first."""
+    """Describe the state of a module, with all that holds of it, the worst first."""
     states = [state.problem.message] if state.problem else []
     states += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
     states += [pending_text(state.pending)] if state.pending else []

@@ -40,7 +40,7 @@ COMMANDS = (
 
 
 def main() -> None:
-    """Run the program."""
+    """Run `huai-server` with the arguments of this process, and exit with its code."""
     run_and_exit("huai-server", command_line)
 
 

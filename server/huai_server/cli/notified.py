@@ -32,7 +32,8 @@ def run_and_notify(
     """Call `run` and return its exit code; count failures, and send a notification if it is due.
 
     `reason` returns the reason of a code other than 0.  Damage is reported at once, other failures
-    after as many in a row as are configured.  An error of `run` is counted too, and raised.
+    after as many in a row as are configured.  An error of `run` is counted too, and raised. Without
+    `[notify]` nothing is counted or sent.
     """
     config = load(root)
     if config.notify is None:
@@ -68,7 +69,7 @@ def notify_of_signature(
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":
-    """Return what a notification is about."""
+    """Return the subject of a notification: where which work on which module failed, and advice."""
     from huai_program.notify.notification import Subject
     from huai_program.notify.notifier import this_host
 

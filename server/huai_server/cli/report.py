@@ -60,7 +60,7 @@ _REMARKS = {
 
 
 def remark_lines(name: str, commit_remarks: Sequence[Remark]) -> Iterator[str]:
-    """Yield lines about entries left out on purpose, or that downstreams may not get."""
+    """Yield a line for each kind of remark, with the number of paths and the first of them."""
     for remark in commit_remarks:
         paths = ", ".join(show(path) or "." for path in remark.paths)
         more = ", ..." if remark.number > len(remark.paths) else ""
@@ -78,7 +78,7 @@ def remark_values(remark: Remark) -> dict[str, object]:
 
 
 def show_problems(console: Console, name: str, problems: Sequence[Problem]) -> None:
-    """Print the first paths that could not be read or committed, and advice for each reason."""
+    """Print the first problems as errors, the number of the others, and advice for each reason."""
     for path, reason, outcome in problems[:_SHOWN]:
         console.error(f"{show(path) or '.'}: {reason}; {outcome}")
     if len(problems) > _SHOWN:
@@ -150,7 +150,10 @@ def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
 
 
 def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
-    """Yield remarks about lists: entries that they missed, and paths that they name in vain."""
+    """Yield warnings about lists: entries that they missed, refused or unknown paths, cut logs.
+
+    One says why the whole tree was scanned in spite of a list.
+    """
     if result.missed:
         entries = counted(result.missed, "entry differs", "entries differ")
         yield (

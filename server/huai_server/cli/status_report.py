@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded by the code that reads the state
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
-    """Return the state of a module, for JSON."""
+    """Return the fields of a module's commits, for JSON; None for what it has not."""
     head = state.head
     return {
         "module": name,
@@ -67,7 +67,7 @@ def watched_text(watched: "Watched | None") -> str:
 
 
 def _committed(state: "ModuleState") -> str:
-    """Return the newest commit as text, or the problem."""
+    """Return the newest commit as text, or the problem, or "no commit yet"."""
     if state.problem:
         return state.problem.message
     if state.head is None:
@@ -101,7 +101,10 @@ class ContentState(NamedTuple):
 def content_state(
     name: str, module: Module, places: ModulePlaces, state: "ModuleState"
 ) -> ContentState:
-    """Return the state of content; a damaged repository raises nothing: `state` reports it."""
+    """Return the state of content; an unreadable commit gives no counts.
+
+    It raises nothing for a damaged repository, which `state` reports.
+    """
     counts = None
     if module.digest == "later" and state.head:
         counts = _undigested(name, places)
@@ -109,7 +112,7 @@ def content_state(
 
 
 def content_values(content: ContentState) -> dict[str, object]:
-    """Return the state for JSON."""
+    """Return the state of content for JSON."""
     counts, scrub = content.undigested, content.scrub
     return {
         "undigested": counts and {"files": counts[0], "bytes": counts[1]},
@@ -126,7 +129,7 @@ def content_values(content: ContentState) -> dict[str, object]:
 
 
 def content_text(content: ContentState) -> str:
-    """Return the state as a part of a line."""
+    """Return the state of content as a part of a line; empty if there is nothing to say."""
     counts, scrub = content.undigested, content.scrub
     text = ""
     if counts and counts[0]:
@@ -150,7 +153,7 @@ class RelayState(NamedTuple):
 
 
 def relay_state(name: str, module: Module) -> RelayState | None:
-    """Return the state of a module, if it is relayed."""
+    """Return the state of a relayed module, None for others; an error becomes its `problem`."""
     if not module.relay:
         return None
     try:
@@ -160,12 +163,12 @@ def relay_state(name: str, module: Module) -> RelayState | None:
 
 
 def relay_values(relay: RelayState | None) -> dict[str, object]:
-    """Return the state for JSON."""
+    """Return the state of a relayed module for JSON; its field is null for others."""
     return {"relay": relay and relay._asdict()}
 
 
 def relay_text(relay: RelayState | None, state: "ModuleState") -> str:
-    """Return the state as the end of a line."""
+    """Return the state of a relayed module as the end of a line; empty for others."""
     if relay is None:
         return ""
     if relay.problem:

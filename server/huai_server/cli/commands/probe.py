@@ -33,7 +33,7 @@ def command(root: Path, name: str, console: Console) -> int:
 
 
 def _show_probe(console: Console, name: str, probed: Probed) -> None:
-    """Print the verdict on a mirror."""
+    """Print the verdict on a mirror: as an error if it decides the exit code, else as a result."""
     mirror, probe = probed.mirror, probed.probe
     console.event(
         "probe",

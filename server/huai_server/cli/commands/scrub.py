@@ -65,7 +65,10 @@ def command(
     config = load(root)
 
     def one(name: str) -> int:
-        """Scrub one module, unless it has no commit; send a notification of damage."""
+        """Scrub one module, unless it has no commit, or with --all no digests.
+
+        Sends a notification of damage; returns the exit code.
+        """
         if config.committed_module(name).digest == "off" and every:
             return ExitCode.OK
         if not module_places(root, name).repository.exists():
@@ -116,7 +119,7 @@ def _scrub(
 
 
 def _failure_text(result: ScrubResult) -> str:
-    """Return how much is damaged, or what else the exit code means."""
+    """Return how much is damaged with an example, or the meaning of the exit code."""
     damage = result.record.damage
     if damage:
         example = f"{show(damage[0].path)}: {damage[0].reason}"
@@ -125,7 +128,7 @@ def _failure_text(result: ScrubResult) -> str:
 
 
 def _damage_values(damage: Damage) -> dict[str, object]:
-    """Return a damaged file, for JSON."""
+    """Return the fields of a damaged file, for JSON."""
     return {
         "path": show(damage.path),
         "reason": damage.reason,
@@ -136,7 +139,7 @@ def _damage_values(damage: Damage) -> dict[str, object]:
 
 
 def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
-    """Return the result of a scrub, for JSON."""
+    """Return the fields of a scrub that took so many `seconds`, for JSON."""
     current = result.record.current
     return {
         "commit": result.head.commit,
@@ -156,7 +159,7 @@ def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
 
 
 def _line(result: ScrubResult, seconds: float) -> str:
-    """Return the result of a scrub, as a line."""
+    """Return the result of a scrub that took so many `seconds`, as a line."""
     damage = len(result.record.damage)
     verdict = f"{counted(damage, 'file')} damaged" if damage else "no damage"
     if result.due:
