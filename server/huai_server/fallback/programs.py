@@ -153,7 +153,7 @@ class Daemon:
 
 
 def is_running(group: int) -> bool:
-    """Return True if connections of a listener that has ended are still running.
+    """Return True if connections of a listener that has ended run; reaps those that ended.
 
     The group's number cannot be reused until this process has waited for the last of them.
     """
@@ -261,7 +261,7 @@ def _start_errors(program: Path) -> Iterator[None]:
 
 
 def _environment(library: Path | None) -> dict[str, str]:
-    """Return this process's environment without variables for rsync, and with `library`."""
+    """Return this process's environment without LD_PRELOAD and RSYNC_*, preloading `library`."""
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -228,7 +228,10 @@ class _Service:
         self._write_conf()
 
     def _start_daemon(self) -> None:
-        """Start rsync's daemon, wait until it listens, and report its address."""
+        """Start rsync's daemon, wait until it listens, and report its address.
+
+        Raises `DaemonListenError` or `ProgramError`.
+        """
         self._started = time.monotonic()
         address, port = self._endpoint(self._settings)
         port = port or programs.free_port(address or "127.0.0.1")
@@ -291,7 +294,10 @@ class _Service:
             self._start_again()
 
     def _write_conf(self) -> None:
-        """Replace rsyncd.conf if its text changed; report a value that it cannot hold."""
+        """Replace rsyncd.conf if its text changed; an error is reported, and the old text stays.
+
+        The first time it is raised instead.
+        """
         try:
             text = _render_text(self._trees, self._settings)
             self._unwritable = ""

@@ -93,7 +93,7 @@ class Trees:
                         self._update_tree(tree, rebuild=True)
 
     def served(self) -> dict[str, FallbackModule]:
-        """Return the modules that can be served now, by name."""
+        """Return the modules that can be served now, by name, with their paths in rsyncd.conf."""
         modules = {}
         clashes = self._clashes
         for name, module in self.config.fallback_modules.items():
@@ -134,6 +134,7 @@ class Trees:
 
     @staticmethod
     def _is_served(tree: AttrTree) -> bool:
+        """True if the attr tree belongs to this root, and has a link to a generation."""
         return tree.fallback.tree.is_symlink() and tree.is_own
 
     def _is_due(self, name: str) -> bool:
@@ -154,7 +155,10 @@ class Trees:
         return None if head is None else head.commit
 
     def _update_tree(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
-        """Bring an attr tree to the newest commit; report if it changed or `look` is set."""
+        """Bring an attr tree to the newest commit; report it if it changed, or with `look`.
+
+        Raises `LockedError` at once if another run changes it, and as `ensure` does.
+        """
         result = ensure(tree, rebuild=rebuild, look=look, wait=0, building=self.building)
         if look or result.action != "none":
             self.on_update(tree.name, result)
@@ -195,7 +199,10 @@ class Trees:
         self._update_tree(tree, look=True)
 
     def _remove_forgotten(self) -> None:
-        """Delete the attr trees of modules that are not in server.toml, and report it."""
+        """Delete the attr trees of modules that are not in server.toml, and report it.
+
+        Deletes none if server.toml is missing.
+        """
         # If server.toml is missing, most likely its disk is not mounted.
         if config_path(self.root).exists():
             for name in remove_forgotten(self.root, self.config):

@@ -84,7 +84,7 @@ class _Check:
         return AttrReport(self._state.commit, count, self._count, tuple(self._faults))
 
     def _check_links(self) -> None:
-        """Record faults of the state, the links and the seal."""
+        """Record an interrupted update, wrong links, and a root changed since it was sealed."""
         state, fallback = self._state, self._fallback
         if state.target is not None:
             self._fault(f"an update to {state.target} was interrupted")

@@ -203,6 +203,7 @@ class _Ensure:
         STATE_FILE.save(self._fallback.state, state)
 
     def _snapshot(self) -> Snapshot:
+        """Return the snapshot of the newest commit."""
         return self._repository.snapshot(self._head)[1]
 
     def _result(

@@ -91,6 +91,7 @@ class ForeignChanges:
 
 
 def _folders(folder: str) -> list[str]:
+    """Return the paths of the subdirectories of a folder; raises `OSError`."""
     with os.scandir(folder) as entries:
         return [each.path for each in entries if each.is_dir(follow_symlinks=False)]
 

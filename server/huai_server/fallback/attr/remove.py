@@ -44,7 +44,7 @@ def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
 
 
 def forgotten(root: Path, config: ServerConfig, names: Collection[str]) -> Iterator[AttrTree]:
-    """Yield the attr trees of this root whose modules are not among `names`."""
+    """Yield the attr trees of this root that this user may change, but those of `names`."""
     folder = Path(config.fallback.folder)
     with storage_errors(folder):
         for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
@@ -67,7 +67,10 @@ def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
 
 
 def _clear(fallback: FallbackPlaces) -> None:
-    """Delete the files next to the generations; the record of the owner and the lock come last."""
+    """Delete the files next to the generations, the record of the owner and the lock last.
+
+    Deletes the folder too, unless another process has made a file in it.
+    """
     if fallback.generations.is_dir():
         fallback.generations.rmdir()
     for path in (

@@ -45,7 +45,7 @@ class AttrTree(NamedTuple):
         return self.owner is not None and not os.path.lexists(self.owner)
 
     def check_own(self) -> None:
-        """Raise `AttrTreeError` for the attr tree of another existing state root."""
+        """Raise `AttrTreeError` if the attr tree belongs to another state root that exists."""
         owner = self.owner
         if owner not in (None, self._root) and not self.is_orphan:
             raise AttrTreeError(
@@ -76,7 +76,10 @@ class AttrTree(NamedTuple):
             generations.replace_link(self.fallback.root, self._root)
 
     def whole_state(self) -> AttrState | None:
-        """Return the state of a whole attr tree of this root and the configured kind, or None."""
+        """Return the state of a whole, served attr tree of the configured kind, or None.
+
+        It must belong to this root, list the path of the module, and have its seal.
+        """
         state = STATE_FILE.load(self.fallback.state)
         is_whole = (
             state is not None
@@ -121,7 +124,7 @@ class AttrTree(NamedTuple):
         return ErofsKind(self.places.folder)
 
     def discard(self, generation: Path) -> None:
-        """Delete a generation of any kind, because the configuration may have changed."""
+        """Delete a generation, of whichever kind it is: the configuration may have changed."""
         kind = self.erofs if generation.is_mount() else SparseKind(self.fallback.folder)
         kind.discard(generation)
 
@@ -134,7 +137,7 @@ _UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
 
 
 def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
-    """Return the attr tree of the module `name`; neither needs to exist."""
+    """Return the attr tree of the module `name`; neither needs to exist, and nothing is read."""
     module = config.modules.get(name, _UNCONFIGURED)
     fallback = FallbackPlaces(Path(config.fallback.folder) / name)
     return AttrTree(name, module, module_places(root, name), fallback)

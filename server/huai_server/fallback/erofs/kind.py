@@ -31,7 +31,11 @@ class ErofsKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Write the image and mount it at `generation`; raises `MountError` if that fails."""
+        """Write the image and mount it at `generation`; returns 0, as all owners can be set.
+
+        Deletes images of killed builds before.  Raises `MountError`, `ImageLimitError`, and
+        `StorageError` if the disk is full.
+        """
         self._discard_orphans(generation.parent)
         image = self.image(generation)
         write_image(snapshot.listings, snapshot.tree, image, owners or OwnerIds.of_this_process())
@@ -47,7 +51,7 @@ class ErofsKind(AttrTreeKind):
         """Return None, because an image is never changed in place."""
 
     def discard(self, generation: Path) -> None:
-        """Unmount and delete the image; clients that have it open can finish."""
+        """Unmount and delete the generation and its image; clients that have it open can finish."""
         if generation.is_mount():
             unmount(generation)
         generation.rmdir()

@@ -76,6 +76,7 @@ def unmount(folder: Path) -> None:
 
 
 def _mount(source: Path, folder: Path) -> None:
+    """Mount an image, or a loop device with one, read-only; raises `OSError`."""
     names = os.fsencode(source), os.fsencode(folder), b"erofs"
     call("mount", *names, ctypes.c_ulong(_FLAGS), None)
 
@@ -109,7 +110,10 @@ def loop_device(image: Path) -> Iterator[Path]:
 
 
 def _attach(image: int) -> tuple[int, Path]:
-    """Attach the open file `image` to a free loop device; return the device's handle and path."""
+    """Attach the open file `image` to a free loop device; return the device's handle and path.
+
+    Raises `OSError`.
+    """
     control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
     try:
         for _ in range(_ATTEMPTS):

@@ -42,7 +42,10 @@ class ResidentImages:
         """The mappings by device and inode; None for an image that could not be locked."""
 
     def keep(self, images: Iterable[Path]) -> None:
-        """Keep these images in memory, and release all others."""
+        """Lock these images in memory, and release all others; missing images are skipped.
+
+        One that is too large or cannot be locked is reported once, and not tried again.
+        """
         identities = set()
         for image in images:
             try:

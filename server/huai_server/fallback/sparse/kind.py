@@ -71,7 +71,7 @@ class SparseKind(AttrTreeKind):
 
 
 def _fill(maker: Maker, snapshot: Snapshot) -> None:
-    """Create all entries of a snapshot, and set their attributes."""
+    """Create all entries of a snapshot; the attributes of a directory are set after its content."""
     unfinished: list[Directory] = []
     for listing in snapshot.listings():
         directory = decode_directory(listing.path, listing.attributes)

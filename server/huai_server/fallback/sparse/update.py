@@ -104,7 +104,7 @@ def _set_attributes(maker: Maker, directories: Iterable[Directory]) -> None:
 
 
 def _make_leaves(maker: Maker, entries: Sequence[Entry], links: Iterable[Entry]) -> None:
-    """Make files and symlinks, then hardlinks to them."""
+    """Make the files and symlinks of `entries`, then its hardlinks and those of `links`."""
     for entry in entries:
         if not isinstance(entry, Directory) and not _is_link(entry):
             maker.make_leaf(entry)
