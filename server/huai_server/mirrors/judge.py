@@ -57,8 +57,9 @@ def check_attestation(
 ) -> None:
     """Raise `RefusedError` unless `allowed`, whose key signed it, may attest this of `module`.
 
-    `commits` are the module's.  The time of the attestation may differ from `now` by at most
-    `tolerance` seconds.
+    It must be of this module and identity, its URLs on hosts that `allowed` may claim, and its
+    commit one of `commits`, the module's.  Its time may differ from `now` by at most `tolerance`
+    seconds.
     """
     attestation = signed.attestation
     if attestation.module != module:

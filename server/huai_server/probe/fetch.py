@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
-    """Fetch `files`, which must not be empty, below `url`; yield for each if it has its digest.
+    """Fetch `files`, which must not be empty, below `url`; yield a finding for each: good or bad.
 
     `program` is the path of rsync; `internal` allows addresses of this network.  A host that is not
     found, or not allowed, gives one finding with an empty path.
@@ -61,7 +61,7 @@ def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -
 def _check_by_http(url: str, addresses: list[str], file: File) -> Finding:
     """Fetch a file below `url` by HTTP, at most its size, and compare it with its digest.
 
-    `addresses` is an entry for CURLOPT_RESOLVE.  A failed transfer is a finding.
+    `addresses` is an entry for CURLOPT_RESOLVE.  A failed transfer gives a finding, no error.
     """
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
@@ -155,7 +155,7 @@ def _check_file(place: bytes, file: File) -> Finding:
 
 
 def _judge(file: File, digest: bytes, size: int) -> Finding:
-    """Return the finding for a file of which `size` bytes with `digest` were fetched."""
+    """Return "good" for a file fetched with its digest, otherwise "wrong" with the reason."""
     if digest == file.digest:
         return Finding("good", file.path)
     reason = f"{size} bytes instead of {file.size}" if size != file.size else "other content"

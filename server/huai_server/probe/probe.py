@@ -55,7 +55,7 @@ class Probed(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """The code for the verdict; OK unless the mirror lies or was bad twice in a row."""
+        """The exit code: OK unless the mirror lies, or is bad now and was bad before."""
         lasts = self.probe.verdict == "lies" or self.before not in (None, "good")
         return _CODES[self.probe.verdict] if lasts else ExitCode.OK
 
@@ -186,5 +186,6 @@ def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
 
 
 def _is_same(newest: Snapshot, path: RelPath, digest: bytes) -> bool:
+    """True if `newest` has a file with this digest at `path`."""
     leaf = newest.leaf(path)
     return isinstance(leaf, File) and leaf.digest == digest

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 
 class _Attempt(NamedTuple):
+    """The last attempt to relay a module, for the applied commit with `stamp`."""
+
     stamp: FileStamp
     failure: str = ""
     pause: float = 0.0
@@ -61,7 +63,10 @@ class Follower(PeriodicThread):
             self._attempts[name] = self._relay(name, stamp, last)
 
     def _relay(self, name: str, stamp: FileStamp, last: _Attempt | None) -> _Attempt:
-        """Relay the applied commit; log a new failure, and try again after a pause."""
+        """Relay the applied commit; return the attempt, with the time of the next one if it failed.
+
+        A failure is logged if it is new; a held lock is not logged.
+        """
         try:
             self._hand_over(name)
         except LockedError:
@@ -77,7 +82,7 @@ class Follower(PeriodicThread):
         return _Attempt(stamp)
 
     def _read_config(self) -> ServerConfig:
-        """Return the configuration, the former one if it has an error.
+        """Return the configuration, or the former one if the file has an error.
 
         After a change of the file, forget all attempts, so that each module is tried again.
         """

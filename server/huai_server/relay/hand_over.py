@@ -60,7 +60,8 @@ def hand_over(
     """Copy the applied commit, and move the branch to it, unless it is the newest one already.
 
     Raises `WentBackError` for an older commit or one of another module, unless `accept_rollback`;
-    `OtherNameError`, the errors of `Downstream.read`, and `LockedError` after `wait` seconds.
+    `OtherNameError`, the errors of `Downstream.read`, `StoreError` or `FormatError` for damaged
+    metadata, and `LockedError` after `wait` seconds.
     """
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +115,7 @@ def _copy_applied(
 def _check_order(
     name: str, head: Head, former: Head, descriptor: Descriptor, served: Descriptor
 ) -> None:
-    """Raise `WentBackError` unless the applied commit is a later one of the same module."""
+    """Raise `WentBackError` unless `head` has the same identity and a greater serial."""
     hint = f"if this is intended: huai-server relay {name} --accept-rollback"
     if served.identity and descriptor.identity != served.identity:
         raise WentBackError(

@@ -28,7 +28,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 def write_record(places: ModulePlaces, record: WatchRecord) -> None:
-    """Replace the file; the caller holds the lock `places.watching`."""
+    """Replace the module's file durably; the caller holds the lock `places.watching`."""
     RecordFile(WatchRecord, permissions=0o644).save(places.watched, record)
 
 

@@ -115,7 +115,7 @@ class Watcher:
             return watched
 
     def _watch(self) -> TreeWatch:
-        """Start to watch the tree; record its inode, and raise `OSError` if it is missing."""
+        """Start to watch the tree, and record its inode; raises `OSError` if it is unreadable."""
         module = self._module
         self._identity = _identity(Path(module.path))
         return TreeWatch(
@@ -197,7 +197,7 @@ class Watcher:
             self._observer.behind(now)
 
     def _update_record(self, watched: TreeWatch) -> None:
-        """Write the record that `status` reads."""
+        """Write the record for `status`: what is watched, and the oldest uncommitted change."""
         unwatched = watched.unwatched
         since = self._schedule.since
         moment = None if since is None else int(time.time() - (time.monotonic() - since))
@@ -225,13 +225,13 @@ def _is_readable(watched: TreeWatch, seconds: float) -> bool:
 
 
 def _identity(top: Path) -> tuple[int, int]:
-    """Return the device and the inode of a directory."""
+    """Return the device and the inode of a directory; raises `OSError` if it is missing."""
     status = os.stat(top)
     return status.st_dev, status.st_ino
 
 
 def _identity_or_none(top: Path) -> tuple[int, int] | None:
-    """Return a directory's identity; None if it is unreadable."""
+    """Return a directory's device and inode; None if it is missing or unreadable."""
     try:
         return _identity(top)
     except OSError:
