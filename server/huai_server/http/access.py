@@ -124,7 +124,7 @@ class Access:
             )
 
     def _certificate_names(self, scope: dict[str, Any]) -> frozenset[str]:
-        """Return those names of the client's certificate that open a module."""
+        """Return those names of the client's certificate that open a module; may be empty."""
         certificates = self._registry.served().certificates
         # Without our own TLS a proxy says the scheme, and client certificates are its own.
         connection = scope["extensions"].get(EXTENSION) if certificates else None
@@ -165,7 +165,7 @@ class Access:
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
 
     def check_operator(self, scope: Mapping[str, Any]) -> None:
-        """Raise status 401, so that a browser asks for a token, unless one of an operator came."""
+        """Raise status 401, so that a browser asks for a token, without one for `operator`."""
         if not credentials_of(scope).has(self._registry, "operator"):
             raise HttpError(
                 401,
@@ -210,6 +210,7 @@ def without_tokens(text: str) -> str:
 
 
 def _without_encoded(part: re.Match[str]) -> str:
+    """Return `***` for a part with a percent-encoded token, any other part as it was."""
     return "***" if "%" in part[0] and _SEEN.search(unquote(part[0])) else part[0]
 
 
@@ -231,7 +232,7 @@ def _token_of(header: bytes) -> str | None:
 
 
 def _private_send(send: Send) -> Send:
-    """Return a `send` that keeps shared caches from storing the response."""
+    """Return a `send` that marks the response as private, so that shared caches do not store it."""
 
     async def sending(message: Any) -> None:
         """Send a message, whose response no shared cache may keep."""

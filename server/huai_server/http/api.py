@@ -50,7 +50,7 @@ class Heads:
         return None if repository is None else await self._heads.get(repository)
 
     def damaged(self, name: str) -> int:
-        """Return the number of files of a module that the last scrub found damaged."""
+        """Return the number of files that the last scrub found damaged; 0 if unknown."""
         repository = self._repository(name)
         if repository is None:
             return 0
@@ -115,7 +115,7 @@ class ErrorModel(Model):
 
 
 def router(heads: Heads, access: Access) -> APIRouter:
-    """Return the routes below `/api/v1`."""
+    """Return the routes `/api/v1/modules` and `/api/v1/modules/NAME`."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
 
     @routes.get("/modules")
@@ -154,7 +154,10 @@ def router(heads: Heads, access: Access) -> APIRouter:
 
 
 def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
-    """Return a module with its newest commit, its age, and the number of `damaged` files."""
+    """Return a module with the newest commit `head`, its age, and the number of `damaged` files.
+
+    Without a commit its fields are null.
+    """
     git = f"/git/{name}.git"
     if head is None:
         return ModuleModel(name=name, git=git, damaged=damaged)

@@ -121,7 +121,7 @@ class Application:
             counted_send.end()
 
     async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Pass a request to git, to content or to the API and pages."""
+        """Pass a request to git, content, or API and pages; other sites may read the API."""
         path = scope["path"]
         if path.startswith(git.PREFIX):
             await self.git(scope, receive, send)
@@ -144,7 +144,7 @@ class Application:
             await self._compressed(scope, receive, send)
 
     def _add_health(self, registry: Registry) -> None:
-        """Add the route `/healthz`."""
+        """Add the route `/healthz`: status 200, and 503 once the server stops."""
 
         @self.api.get("/healthz", responses={503: {"model": HealthModel}})
         async def healthz() -> JSONResponse:
@@ -155,7 +155,10 @@ class Application:
 
 
 async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Send an error to the client: as text below /git/, else as a page or JSON."""
+    """Send an error to the client: as text below /git/, else as a page or JSON.
+
+    Text also ends the connection.
+    """
     if scope["path"].startswith(git.PREFIX):
         await send_error(error, Inbox(receive), send)
     else:

@@ -50,7 +50,7 @@ class BranchCache(Generic[_T]):
         return self._read(Repository(repository), former)
 
     def _forget_removed(self) -> None:
-        """Delete the values of modules that are not served any more."""
+        """Delete the values of repositories that are not served any more."""
         for repository in self._values.keys() - self._registry.served().repositories:
             del self._values[repository]
             self._turns.pop(repository, None)  # a reader of it may have begun before

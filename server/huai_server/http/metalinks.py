@@ -44,7 +44,7 @@ class NoMetalinkError(HuaiError):
 
 
 def metalink(file: File, descriptor: Descriptor, more_urls: Iterable[str] = ()) -> str:
-    """Return the document; `more_urls` are those of further mirrors.
+    """Return the metalink of a file, whose URLs are those of the commit and `more_urls`.
 
     Raises `NoMetalinkError` if XML cannot hold the name of the file, or all URLs are missing.
     """
@@ -95,7 +95,7 @@ _ANSWERS: dict[int | str, dict[str, object]] = {
 
 
 def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
-    """Return the route; modules come from `registry`, which may change at any time."""
+    """Return the route of metalinks; modules come from `registry`, which may change at any time."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
     newest_commits: dict[Path, Newest] = {}
 

@@ -66,7 +66,7 @@ class Newest:
             self._read()
 
     def _read(self) -> None:
-        """Read the newest commit, if there is one."""
+        """Cache the newest commit, if there is one; after an error, nothing is cached."""
         self._state = self._commit = None
         if not self._repository.exists():
             return

@@ -164,7 +164,7 @@ class DescribedApi(FastAPI):
     """The framework's application, which also describes the routes that bypass it."""
 
     def openapi(self) -> dict[str, Any]:
-        """Describe all addresses and their responses."""
+        """Return the OpenAPI document of all addresses; it is made once."""
         if self.openapi_schema is None:
             document = super().openapi()
             bypass = get_openapi(title="", version="", routes=_PAST.routes)

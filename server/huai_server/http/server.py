@@ -229,7 +229,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals during the block, in the main thread only."""
+        """Call `handle_exit` for SIGTERM and SIGINT in the block, in the main thread only."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -43,7 +43,7 @@ class Inbox:
         self.ended = False
 
     async def __call__(self) -> MutableMapping[str, Any]:
-        """Return the next message."""
+        """Return the next message; sets `ended` with the last part of the body, or a hang-up."""
         message = await self._receive()
         if not message.get("more_body", False):
             self.ended = True

@@ -75,6 +75,7 @@ def _names_strongly(header: str, etag: str) -> bool:
 
 
 def _is_unmodified(since: str, modified: int) -> bool:
+    """True if `modified` is at most the HTTP date `since`, or that is malformed."""
     then = _seconds(since)
     return then is None or modified <= then
 

@@ -198,5 +198,6 @@ def _states(modules: "Mapping[str, Path]") -> dict[str, str | None]:
 
 
 def _end(turn: "asyncio.Future[None]") -> None:
+    """Let the waiter of `turn` continue, unless it does already."""
     if not turn.done():
         turn.set_result(None)

@@ -91,7 +91,11 @@ class _Response:
             raise HttpError(504, "git did not answer in time", hint="try again later") from None
 
     async def _check_end(self, gathered: bytes) -> None:
-        """Log a failure of git; raise an error unless `gathered`, unsent yet, reports it."""
+        """Wait for git's end, and log its failure; raise an error unless `gathered` reports it.
+
+        `gathered` is what git sent so far, and not sent to the client yet.  The error is an
+        `HttpError`.
+        """
         code, talk = await self._child.finish()
         if not code:
             return

@@ -61,7 +61,10 @@ class UploadPack:
         self._talk = asyncio.ensure_future(self._listen())
 
     async def feed(self, body: Body | None) -> None:
-        """Write the request, if there is one, and close the input; git may stop reading before."""
+        """Write the request, if there is one, and close git's input.
+
+        An error is raised for a malformed body; git may stop reading before its end.
+        """
         with suppress(BrokenPipeError, ConnectionResetError):
             if body is not None:
                 await self._write(body.head)
@@ -95,7 +98,7 @@ class UploadPack:
         return beginning
 
     async def end(self) -> None:
-        """Kill and reap a process that still runs, with its helpers."""
+        """Kill a process that still runs, with its helpers, and wait at most 10 s for its end."""
         process = self._process
         if process.returncode is None:
             # The whole process group, to end pack-objects too.

@@ -114,7 +114,7 @@ class ServerCollector(Collector):
         self._modules = modules
 
     def collect(self) -> Iterable[Metric]:
-        """Yield each metric."""
+        """Yield each metric, with a value for each module or mirror that has one."""
         yield _gauge("huai_server_info", "1, with the version.", "version", {__version__: 1})
         for name, meaning, of_module in _OF_MODULES:
             values = {each: of_module(module) for each, module in self._modules.items()}

@@ -178,6 +178,7 @@ def _mirrorz_status(one: MirrorState) -> str:
 
 
 def _size(module: HeldModule) -> Mapping[str, str]:
+    """Return the field `size`; no field for a partial mirror."""
     return {} if module.state.attestation.partial else {"size": shown_size(module.size)}
 
 

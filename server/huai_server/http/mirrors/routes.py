@@ -101,7 +101,7 @@ class _Reports:
 
 
 def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
-    """Return the routes below `/api/v1`."""
+    """Return the routes of the reports about mirrors, below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
     reports = _Reports(heads, access, known_mirrors)
 

@@ -45,7 +45,7 @@ class Tally(NamedTuple):
 
 
 def tally(head: Head) -> Tally:
-    """Return the changes of one commit; none for the first, which adds all that there is."""
+    """Return the changes of one commit; none for serial 1, which adds all that there is."""
     counts, totals, serial = head.info.counts, head.info.totals, head.info.serial
     if serial == 1:
         counts = Counts()

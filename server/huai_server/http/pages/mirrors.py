@@ -113,7 +113,10 @@ async def mirrors_page(
 
 
 async def _rollouts(name: str, repository: Path, now: Now) -> list[Rollout]:
-    """Return the rollouts of a module's newest commits, newest first; logs an unreadable module."""
+    """Return the rollouts of the 20 newest commits of a module, newest first.
+
+    Without any for a module that cannot be read, which is logged.
+    """
     try:
         commits = await now.known_mirrors.commits.get(repository)
         states = await now.known_mirrors.states(name, repository)

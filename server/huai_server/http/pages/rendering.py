@@ -158,9 +158,10 @@ class Page:
         return f"{self._base}{place}{'?' + query_text if query_text else ''}"
 
     def age(self, seconds: int) -> str:
-        """Return how long ago `seconds` (since the epoch) was, translated.
+        """Return how long ago `seconds` (since the epoch) was, translated, in one unit.
 
-        It has one unit, so that the page rarely changes.
+        One unit, so that the page rarely changes; "just now" for less than a minute, and for the
+        future.
         """
         past = max(0, self.now - seconds)
         for size, text in (
@@ -194,7 +195,10 @@ class Page:
 
 
 def preferred_language(header: str | None) -> str:
-    """Return the language that an Accept-Language header prefers (RFC 9110, section 12.5.4)."""
+    """Return the known language that an Accept-Language header prefers; English without one.
+
+    See RFC 9110, section 12.5.4.
+    """
     best, most = ENGLISH, 0.0
     for tag, weight in weights(header or ""):
         main = tag.partition("-")[0]

@@ -213,7 +213,10 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
 
 
 def _week(days: Mapping[int, Tally], now: int) -> charts.Strokes | None:
-    """Return the changes of the last days, or None; the `RECENT` commits may not cover all."""
+    """Return the chart of the changes of the last 7 days; None without commits in them.
+
+    The `RECENT` commits may not cover all of them.
+    """
     oldest = now // DAY_SECONDS - charts.WEEK.bars
     week = {day: tally for day, tally in days.items() if day > oldest}
     if not week:

@@ -137,12 +137,16 @@ class WebHooks:
         return next((each for each in self._news.after(number) if each.module == module), None)
 
     async def _notify(self, hook: WebHook, event: Event) -> None:
-        """Notify a hook of a commit, with retries for some minutes; log the failure of all."""
+        """Notify a hook of a commit, with retries for some minutes; log it if all fail.
+
+        Gives up for a failure that will not pass, a newer commit, or the stop of the server.
+        """
         identity = secrets.token_hex(16)
         data = {"event": "commit", **event.data}
         attempt = partial(deliver, hook, data, identity, lambda: self._news.stopped)
 
         def is_no_use() -> bool:
+            """True if the server stops, or the module has a newer event."""
             return self._news.stopped or self._newest(event.module, event.number) is not None
 
         async def pause(seconds: float) -> None:
