@@ -186,7 +186,7 @@ class TreeComparison:
         self, records: bytes, text: bytes, batch: columns.Batch | None
     ) -> Iterator[Finding]:
         """Decode the engine's records; `batch` has their expected entries."""
-        entries = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
+        entries = (entry for _, entry, _ in columns.decode_batch(batch)) if batch else ()
         expected = map(self._modes.of, entries)
         for record, path in decode_records(records, text):
             if record.kind == MISSING:

@@ -26,7 +26,7 @@ _FILE, _DIRECTORY = 1, 2
 _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
-def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
+def decode_batch(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
     """Yield role, entry and other text of each record: a symlink's target, a hardlink's leader.
 
     Of a moved directory the entry has the former path, and the other text is the present one.
@@ -60,7 +60,7 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
         yield role, entry, other
 
 
-def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
+def decode_entries(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
     """Yield the entries of a listing, without the first `skip`, most of which are not decoded.
 
     Raises `FormatError` if a line is malformed.
@@ -68,6 +68,6 @@ def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
     while batch := listing.batch(BATCH):
         count = len(batch[0]) // _RECORD.size
         if skip < count:
-            for _, entry, _ in islice(entries(batch), skip, None):
+            for _, entry, _ in islice(decode_batch(batch), skip, None):
                 yield entry
         skip = max(0, skip - count)

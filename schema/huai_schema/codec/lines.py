@@ -6,7 +6,7 @@ The engine decodes strictly: a line decodes only if it is the canonical spelling
 from collections.abc import Iterator
 
 from huai_native import _native
-from huai_schema.codec.columns import decoded
+from huai_schema.codec.columns import decode_entries
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -18,14 +18,14 @@ def decode_leaves(
 
     Raises `FormatError` if the lines are not canonical, sorted and unique.
     """
-    for entry in decoded(_native.Entries(directory, None, leaves, digests)):
+    for entry in decode_entries(_native.Entries(directory, None, leaves, digests)):
         if not isinstance(entry, Directory):
             yield entry
 
 
 def decode_directory(path: RelPath, attributes: bytes) -> Directory:
     """Parse attribute fields to the directory `path`; `FormatError` if they are malformed."""
-    (entry,) = decoded(_native.Entries(path, attributes, b"", b""))
+    (entry,) = decode_entries(_native.Entries(path, attributes, b"", b""))
     if not isinstance(entry, Directory):
         raise TypeError(entry)
     return entry

@@ -79,7 +79,7 @@ def split_cosigned(payload: bytes) -> tuple[bytes, list[bytes]]:
     lines = match[0].splitlines() if match else []
     if len(lines) > COSIGNATURES_MAX:
         raise FormatError(f"more than {COSIGNATURES_MAX} co-signatures", "commit")
-    return own, [_armored(line.rpartition(b" ")[2]) for line in lines]
+    return own, [_armor(line.rpartition(b" ")[2]) for line in lines]
 
 
 def signers_of(signed: SignedCommit) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def signers_of(signed: SignedCommit) -> tuple[str, ...]:
     return (key, *(verify_signature(COSIGNED, own, each) for each in signatures))
 
 
-def _armored(text: bytes) -> bytes:
+def _armor(text: bytes) -> bytes:
     """Return the armored signature for one line of base64."""
     lines = (text[begin : begin + _COLUMNS] for begin in range(0, len(text), _COLUMNS))
     return _ARMOR % b"\n".join(lines)

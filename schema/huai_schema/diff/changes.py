@@ -58,7 +58,7 @@ def is_touched_directory(old: Entry | None, new: Entry | None) -> bool:
     return differing(old, new) == {"mtime"}
 
 
-def joined(changes: list[Change]) -> dict[RelPath, Change]:
+def merge_by_path(changes: list[Change]) -> dict[RelPath, Change]:
     """Return the changes by path; the two of a path that became or was a directory are one."""
     by_path: dict[RelPath, Change] = {}
     for change in changes:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from huai_native import _native
-from huai_schema.codec.columns import decoded
+from huai_schema.codec.columns import decode_entries
 from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -117,7 +117,7 @@ class Snapshot:
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
     """Yield the files and symlinks of one directory; skip the first `start`, at little cost."""
-    entries = decoded(_native.Entries(*listing), skip=start + 1 if start else 0)
+    entries = decode_entries(_native.Entries(*listing), skip=start + 1 if start else 0)
     return (entry for entry in entries if not isinstance(entry, Directory))
 
 
@@ -127,4 +127,4 @@ def decode_listing(listing: Listing, filter_: _native.Filter | None = None) -> I
     A filter, which must mirror the directory, selects among them.  A hardlink whose leader is left
     out becomes an independent file.
     """
-    return decoded(_native.Entries(*listing, filter_))
+    return decode_entries(_native.Entries(*listing, filter_))

@@ -54,8 +54,8 @@ def each_module(
 ) -> Callable[[Command], Command]:
     """Add the options of `console_options`; the function is called for each module as `name`.
 
-    It returns an exit code; errors are handled as by `run_all`.  `relayed` is as for `chosen`.
-    `modules_options` must be before this.
+    It returns an exit code; errors are handled as by `run_all`.  `relayed` is as for
+    `choose_modules`. `modules_options` must be before this.
     """
 
     def decorate(function: Command) -> Command:
@@ -69,7 +69,9 @@ def each_module(
             def one(name: str) -> int:
                 return int(function(root, name=name, console=console, **others))
 
-            return run_all(one, chosen(load(root), names, every=every, relayed=relayed), console)
+            return run_all(
+                one, choose_modules(load(root), names, every=every, relayed=relayed), console
+            )
 
         return for_each
 
@@ -100,7 +102,7 @@ def read_limits_options(function: Command) -> Command:
     return with_limits
 
 
-def chosen(
+def choose_modules(
     config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
 ) -> tuple[str, ...]:
     """Return the modules of the arguments `names`, each once, or with --all (`every`) all by name.

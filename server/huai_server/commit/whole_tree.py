@@ -67,7 +67,7 @@ def commit_whole(
     return CommitResult(
         *(head, written.top is not None, counts, problems, read.remarks),
         *(reader.hashed_files, reader.hashed_bytes),
-        missed=_missed(making, counts),
+        missed=_count_missed(making, counts),
     )
 
 
@@ -150,7 +150,7 @@ def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
     return count(making.past, Snapshot(making.repository, tree))
 
 
-def _missed(making: NextCommit, counts: Counts) -> int | None:
+def _count_missed(making: NextCommit, counts: Counts) -> int | None:
     """Count entries that lists should have named; None if the last commit had no lists."""
     record, head = making.record, making.head
     if not (record and head and record.commit == head.commit and record.commits_by_lists):

@@ -41,11 +41,11 @@ def _owner_name(number: int, look_up: Callable[..., int]) -> bytes:
 
     Raises `ScanError` if the look-up fails.
     """
-    name = _looked_up_name(number, look_up)
+    name = _look_up_name(number, look_up)
     return name if 0 < len(name) <= OWNER_BYTES and not name.startswith(b"#") else b"#%d" % number
 
 
-def _looked_up_name(number: int, function: Callable[..., int]) -> bytes:
+def _look_up_name(number: int, function: Callable[..., int]) -> bytes:
     """Return the name of an id, empty if it has none; `ScanError` if the look-up fails."""
     record = ctypes.create_string_buffer(_RECORD_BYTES)
     result = ctypes.c_void_p()

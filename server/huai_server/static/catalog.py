@@ -86,7 +86,7 @@ def set_full_pack(head: Static, file: StaticFile) -> Static:
     return head._replace(steps=(*steps, Step(NOTHING, head.newest, file)))
 
 
-def cut(head: Static, floor: int) -> Static:
+def drop_older(head: Static, floor: int) -> Static:
     """Return the head without steps, lists and commits from before the serial `floor`."""
     steps = tuple(step for step in head.steps if (step.old or step.new) >= floor)
     lists = tuple(each for each in head.lists if each.last >= floor)
@@ -126,7 +126,7 @@ def is_outdated(rest: Static, head: Static) -> bool:
     return rest.newest // _GROUP != head.newest // _GROUP
 
 
-def front(head: Static, rest: Static, file: StaticFile) -> Static:
+def make_front(head: Static, rest: Static, file: StaticFile) -> Static:
     """Return the head without what the list `rest` in `file` has, except the most recent steps."""
     floor = sorted(head.commits)[-_RECENT - 1 :][0]
     steps = tuple(step for step in head.steps if step not in rest.steps or step.old >= floor)

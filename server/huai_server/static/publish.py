@@ -27,19 +27,19 @@ from huai_server.static.catalog import (
     COMMITS,
     add_list,
     advance,
-    cut,
+    drop_older,
     find_full_pack,
     first_head,
-    front,
     is_outdated,
     is_small,
     list_of_rest,
+    make_front,
     set_full_pack,
     sources,
     unite,
 )
 from huai_server.static.folder import StaticFolder
-from huai_server.static.target import Draft, Target, drafted
+from huai_server.static.target import Draft, Target, open_draft
 from huai_server.static.unused import remove_unused
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, NoCommitError, Repository, StoreError
@@ -115,7 +115,7 @@ class _Publication:
             head = self._add_commit(head, commit)
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
-        head = self._with_full_pack(cut(head, floor), newest)
+        head = self._with_full_pack(drop_older(head, floor), newest)
         if blocks:
             self._copy_blocks()
         front = self._front_of(head)._replace(content_urls=self._content_urls)
@@ -127,7 +127,7 @@ class _Publication:
 
     def _read_published(self, text: bytes | None) -> Static | None:
         """Parse the published head, and join its list of the rest; None unless both are valid."""
-        head = _decoded(text, _NAME)
+        head = _parse_static(text, _NAME)
         rest_list = list_of_rest(head) if head else None
         if head is None or rest_list is None:
             return head
@@ -143,7 +143,7 @@ class _Publication:
             return head
         if self._rest is None or is_outdated(self._rest[0], head):
             self._rest = head, self._add_list(head)
-        return front(head, *self._rest)
+        return make_front(head, *self._rest)
 
     def _new_commits(self, head: Static | None, floor: int) -> list[Head] | None:
         """Return the commits after the published one, newest first.
@@ -186,7 +186,7 @@ class _Publication:
 
     def _make_step(self, old: str, new: Head) -> StaticFile | None:
         """Write the pack from one commit to another; None if the old one cannot be read."""
-        with drafted(self._target.drafts) as draft:
+        with open_draft(self._target.drafts) as draft:
             try:
                 since = bytes.fromhex(self._repository.head_of(old).tree)
                 content = self._repository.content(new)
@@ -202,7 +202,7 @@ class _Publication:
             way = cheapest(self._near_steps(head, step), [NOTHING], head.newest)
             if way and sum(each.file.size for each in way) * _OF <= step.file.size * _MORE:
                 return head
-        with drafted(self._target.drafts) as draft:
+        with open_draft(self._target.drafts) as draft:
             self._repository.packs.send(*self._repository.content(newest), draft.write)
             return set_full_pack(head, self._add_pack(draft))
 
@@ -221,7 +221,7 @@ class _Publication:
         for digest, path in BlockIndices(self._repository.path).stored().items():
             name = f"{_BLOCKS}/{digest.hex()[:2]}/{digest.hex()}"
             if old.pop(name, None) is None:
-                with drafted(self._target.drafts) as draft:
+                with open_draft(self._target.drafts) as draft:
                     draft.write(path.read_bytes())
                     self._add_file(name, draft, draft.finish())
         for name in old:
@@ -229,7 +229,7 @@ class _Publication:
 
     def _add_list(self, content: Static) -> StaticFile:
         """Write a list to the target; return its size and digest."""
-        with drafted(self._target.drafts) as draft:
+        with open_draft(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()
             self._add_file(f"{FOLDER}/{file.list_name}", draft, file)
@@ -238,7 +238,7 @@ class _Publication:
     def _read_list(self, file: StaticFile) -> Static | None:
         """Read a list of the target; None if missing or malformed."""
         name = f"{FOLDER}/{file.list_name}"
-        return _decoded(self._target.read(name, STATIC_BYTES + 1), name)
+        return _parse_static(self._target.read(name, STATIC_BYTES + 1), name)
 
     def _add_pack(self, draft: Draft) -> StaticFile:
         """Finish a pack, and move it to the target; return its size and digest."""
@@ -253,7 +253,7 @@ class _Publication:
         self._bytes += file.size
 
 
-def _decoded(text: bytes | None, name: str) -> Static | None:
+def _parse_static(text: bytes | None, name: str) -> Static | None:
     """Parse a head or a list; None if it is missing or malformed."""
     try:
         return Static.decode(text, name) if text else None

@@ -23,7 +23,7 @@ class Draft:
     """A file without a name yet."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        """Only `drafted` makes drafts."""
+        """Only `open_draft` makes drafts."""
         self._file = file
         self.path = path
         self._size = 0
@@ -44,7 +44,7 @@ class Draft:
 
 
 @contextmanager
-def drafted(folder: Path) -> Iterator[Draft]:
+def open_draft(folder: Path) -> Iterator[Draft]:
     """Yield a new file in `folder`, which is removed at the end unless it was renamed."""
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
     path = Path(name)

@@ -76,7 +76,7 @@ def foresee(
         counts = [pack.objects for pack in list_packs(repository.pack_folder)]
         counts += [loose] if loose else []
         cut = repack.unreachable.exists()
-        outdated = _outdated(repository, retention, now, at_once=cut)
+        outdated = _find_outdated(repository, retention, now, at_once=cut)
         everything = cut or bool(outdated.histories)
         merged = len(counts) if everything else roll_up(sorted(counts))
         return MaintenancePlan(loose, merged, outdated.commits), disk_use(places)
@@ -143,7 +143,7 @@ class _Maintenance:
         """
         # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
-        outdated = _outdated(repository, self._retention, self._now, at_once=cut)
+        outdated = _find_outdated(repository, self._retention, self._now, at_once=cut)
         if outdated.histories:
             self._repack.note_unreachable()
             repository.forget_histories(outdated.histories)
@@ -178,7 +178,7 @@ class _Outdated(NamedTuple):
     commits: int
 
 
-def _outdated(
+def _find_outdated(
     repository: Repository, retention: Retention, now: float, *, at_once: bool
 ) -> _Outdated:
     """Return the histories that `retention` drops.

@@ -13,7 +13,7 @@ from huai_server.actions.modules import Committed
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.notified import run_and_notify
-from huai_server.cli.options import chosen, console_options, modules_options, run_all
+from huai_server.cli.options import choose_modules, console_options, modules_options, run_all
 from huai_server.cli.report import (
     commit_line,
     commit_values,
@@ -122,7 +122,7 @@ def command(
     def commit(name: str) -> int:
         return commit_module(console, root, name, commit_options).exit_code
 
-    return run_all(commit, chosen(load(root), names, every=every, relayed=False), console)
+    return run_all(commit, choose_modules(load(root), names, every=every, relayed=False), console)
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:

@@ -12,7 +12,7 @@ from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import (
-    chosen,
+    choose_modules,
     console_options,
     modules_options,
     read_limits_options,
@@ -84,7 +84,7 @@ def command(
 
         return run_and_notify(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
 
-    return run_all(one, chosen(config, names, every=every, relayed=False), console)
+    return run_all(one, choose_modules(config, names, every=every, relayed=False), console)
 
 
 def _scrub(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huai_native._native import TreeComparison
 from huai_program.locking import locked
-from huai_schema.codec.columns import BATCH, entries
+from huai_schema.codec.columns import BATCH, decode_batch
 from huai_schema.codec.findings import (
     EXTRANEOUS,
     EXTRANEOUS_DIRECTORY,
@@ -113,7 +113,9 @@ class _Check:
             while not ended:
                 records, text, batch, (compared, *_), _, ended = comparison.batch(BATCH, _STEP)
                 count += compared
-                expected = (entry.path for _, entry, _ in entries(batch)) if batch else iter(())
+                expected = (
+                    (entry.path for _, entry, _ in decode_batch(batch)) if batch else iter(())
+                )
                 for path, fault in _faults(records, text, expected):
                     self._fault(f"{show(path)}: {fault}")
             return count

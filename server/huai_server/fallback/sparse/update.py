@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_schema.diff.changes import Moved, joined
+from huai_schema.diff.changes import Moved, merge_by_path
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.layout.snapshot import Snapshot, decode_listing
@@ -44,7 +44,9 @@ def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds
     moves.sort(key=lambda each: path_order(each.new))
     changes = [
         change
-        for change in sorted(joined(changed).values(), key=lambda each: path_order(each.path))
+        for change in sorted(
+            merge_by_path(changed).values(), key=lambda each: path_order(each.path)
+        )
         if change.attributes - UNLISTED or not (change.old and change.new)
     ]
     return Update(

@@ -39,7 +39,7 @@ async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> Non
             if not out.started:
                 # Git takes an end inside a packet for the end; its own probe is a single flush.
                 if body is not None and body.head.replace(b"0000", b""):
-                    raise _misunderstood()
+                    raise _bad_request_error()
                 await out.send_all(b"")
         except HttpError as error:
             if out.started:
@@ -107,9 +107,9 @@ class _Response:
             return  # an ERR packet: git's own words to its client
         # Not git's own text, which contains paths.
         if is_fault:
-            raise _misunderstood()
+            raise _bad_request_error()
         raise HttpError(500, "the metadata repository cannot be read", hint="see the server's log")
 
 
-def _misunderstood() -> HttpError:
+def _bad_request_error() -> HttpError:
     return HttpError(400, "git does not understand this request")

@@ -1,7 +1,7 @@
 import pytest
 
 from huai_native import _native
-from huai_schema.diff.changes import Change, Moved, differing, joined
+from huai_schema.diff.changes import Change, Moved, differing, merge_by_path
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
@@ -38,7 +38,7 @@ def test_crossing_a_threshold_is_no_change(subtests: pytest.Subtests) -> None:
 
 def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:
     old, new = file(b"x", 1), directory(b"x", 2)
-    (change,) = joined(
+    (change,) = merge_by_path(
         [c for c in compare(tree_of(old), tree_of(new)) if isinstance(c, Change)]
     ).values()
     assert change == Change(old.path, old, new)

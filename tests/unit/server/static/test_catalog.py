@@ -53,7 +53,7 @@ class PublishedSteps:
         """Divide the catalog as for publication, into the head and a list of the rest."""
         if self.rest is None or catalog.is_outdated(self.rest, self.head):
             self.rest = self.head
-        self.front = catalog.front(self.head, self.rest, StaticFile(1, bytes(32)))
+        self.front = catalog.make_front(self.head, self.rest, StaticFile(1, bytes(32)))
         assert Static.decode(self.front.encode(), "head") == self.front
 
     def way(self, serial: int) -> list[Step]:
@@ -100,7 +100,7 @@ def test_what_is_cut_is_not_named(subtests: pytest.Subtests) -> None:
     for floor in (1, 2, 63, 64, 65, 512, 640, 700):
         with subtests.test(floor=floor):
             published = deepcopy(complete)
-            published.head = catalog.cut(published.head, floor)
+            published.head = catalog.drop_older(published.head, floor)
             Static.decode(published.head.encode(), "head")
             assert all(published.way(serial) for serial in range(floor, 700))
             assert published.way(NOTHING)
@@ -117,7 +117,7 @@ def test_a_pack_of_all_goes_with_its_commit() -> None:
     step = catalog.find_full_pack(published.head)
     assert step is not None
     assert step.new == 1
-    assert catalog.find_full_pack(catalog.cut(published.head, 2)) is None
+    assert catalog.find_full_pack(catalog.drop_older(published.head, 2)) is None
 
 
 def test_a_head_says_what_is_new() -> None:
