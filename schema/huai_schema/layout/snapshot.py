@@ -116,7 +116,10 @@ class Snapshot:
 
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
-    """Yield the files and symlinks of one directory; skip the first `start`, at little cost."""
+    """Yield the files and symlinks of one directory; skip the first `start`, at little cost.
+
+    Raises `FormatError` if a line is malformed.
+    """
     entries = decode_entries(_native.Entries(*listing), skip=start + 1 if start else 0)
     return (entry for entry in entries if not isinstance(entry, Directory))
 
@@ -125,6 +128,6 @@ def decode_listing(listing: Listing, filter_: _native.Filter | None = None) -> I
     """Yield the entries of one directory: itself, then its files and symlinks.
 
     A filter, which must mirror the directory, selects among them.  A hardlink whose leader is left
-    out becomes an independent file.
+    out becomes an independent file.  Raises `FormatError` if a line is malformed.
     """
     return decode_entries(_native.Entries(*listing, filter_))

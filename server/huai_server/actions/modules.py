@@ -172,7 +172,10 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
 
 
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
-    """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path."""
+    """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path.
+
+    Raises `UnknownModuleError`, `RelayedError`, and `StoreError` for a damaged repository.
+    """
     from huai_server.commit import shard_plan, shard_scan
 
     module, places = load(root).committed_module(name), module_places(root, name)
@@ -200,7 +203,8 @@ def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult
 def write_pending(root: Path, name: str, output: Path) -> Attached:
     """Write a request for a signature of the pending commit to the file `output`.
 
-    Raises `ConfigError` if commits are not signed, `SigningError` if none is pending.
+    Raises `ConfigError` if commits are not signed, `SigningError` if none is pending, and
+    `RelayedError` for a relayed module.
     """
     from huai_server.signing.pending import write_request
 

@@ -95,8 +95,8 @@ def commit_digests(
 ) -> CommitResult:
     """Add `digests` to the newest snapshot, and commit it, otherwise unchanged, if that adds any.
 
-    Signs the commit with `keys`, if any.  Raises `NoCommitError`, `PendingCommitError`, and
-    `LockedError` after `wait` seconds.
+    Signs the commit with `keys`, if any.  Raises `NoCommitError`, `PendingCommitError`,
+    `EmptyRootError` without a tree, and `LockedError` after `wait` seconds.
     """
     work = partial(_add_digests, digests)
     return _with_module((name, module, places), keys, wait, work)

@@ -70,7 +70,8 @@ def digest_tree(
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow.
 
     Waits for other runs without a time limit.  Raises `NoDigestsError` if the module is configured
-    without digests, `NoCommitError` before its first commit.
+    without digests, `NoCommitError` before its first commit, `StoreError` or `FormatError` if that
+    is damaged, and `PendingCommitError`.
     """
     require_digests(name, module)
     head, past = newest_commit(name, places)

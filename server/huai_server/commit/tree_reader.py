@@ -140,7 +140,11 @@ ReadPart: TypeAlias = tuple[
 
 
 class TreeReader:
-    """A reader of a module's tree, which may be scanned more than once for one commit."""
+    """A reader of a module's tree, which may be scanned more than once for one commit.
+
+    Its methods raise `ScanError` for a root that cannot be opened, and `DigestsError` if digests
+    cannot be read or stored.
+    """
 
     def __init__(
         self,

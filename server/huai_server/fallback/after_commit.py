@@ -58,7 +58,10 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
 
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
-    """Delete this root's attr tree of `name`, if any; return False if clients still read it."""
+    """Delete this root's attr tree of `name`, if any; return False if clients still read it.
+
+    Raises `LockedError` if another run holds its lock for a minute.
+    """
     from huai_server.fallback.attr.remove import delete_attr_tree
     from huai_server.fallback.attr.tree import attr_tree
 

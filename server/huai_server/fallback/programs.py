@@ -75,8 +75,9 @@ class Daemon:
 
         `config` is the path of rsyncd.conf, `address` a host, empty for all addresses, and a port.
         This process becomes the parent of its connections when the listener ends.  Raises
-        `DaemonListenError` if another program listens there: rsync would exit, or serve only the
-        free addresses while the other program answers clients.
+        `ProgramError` if rsync cannot be started, `DaemonListenError` if another program listens
+        there: rsync would exit, or serve only the free addresses while the other program answers
+        clients.
         """
         self._host, self.port = address
         check_free(*address)

@@ -183,7 +183,8 @@ def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
     """Write a version of the trusted keys without `key`.
 
     `key` is a public key, as `ServerKeys` has it.  Raises `SigningError` if server.toml configures
-    the key, it is not trusted, or too few keys would be left for the threshold.
+    the key, it is not trusted, or too few keys would be left for the threshold; `LockedError` after
+    30 s.
     """
     with _lock_keys(root):
         keys = _open(root, signing)

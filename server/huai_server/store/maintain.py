@@ -67,7 +67,8 @@ def foresee(
 ) -> tuple[MaintenancePlan, DiskUse]:
     """Return what `maintain` would do, and the present disk use; `now` is seconds since the epoch.
 
-    Changes nothing, and takes no lock.
+    Changes nothing, and takes no lock.  Raises `StoreError` or `PackIndexError` for a damaged
+    repository.
     """
     with storage_errors(places.repository):
         repository = Repository(places.repository)

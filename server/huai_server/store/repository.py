@@ -114,7 +114,11 @@ class Seal(NamedTuple):
 
 
 class Repository:
-    """An `ObjectReader` for one bare repository, which can also move its refs; needs no close."""
+    """An `ObjectReader` for one bare repository, which can also move its refs; needs no close.
+
+    Reading raises `StoreError` or `FormatError` for damage, and `StorageError` if the system
+    refuses. Moving a ref raises `LockedError` if git holds its lock for 30 s.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open an existing repository; raises `StoreError` if it is missing or malformed.

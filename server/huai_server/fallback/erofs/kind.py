@@ -51,7 +51,10 @@ class ErofsKind(AttrTreeKind):
         """Return None, because an image is never changed in place."""
 
     def discard(self, generation: Path) -> None:
-        """Unmount and delete the generation and its image; clients that have it open can finish."""
+        """Unmount and delete the generation and its image; clients that have it open can finish.
+
+        Raises `MountError` if it cannot be unmounted.
+        """
         if generation.is_mount():
             unmount(generation)
         generation.rmdir()
