@@ -101,8 +101,8 @@ def command(
 ) -> int:
     """Scan the trees of the modules NAME, or of all, and commit what changed.
 
-    With --changes only the paths that the files name are looked at, however large the tree is. The
-    next commit without --changes finds and reports what the lists missed.
+    With --changes only the paths that the files name are read, however large the tree is. The next
+    commit without --changes finds and reports what the lists missed.
 
     Exit code 41 means that some paths could not be committed as they are: they are named and keep
     their old entries, and everything else is committed. Modules are committed independently; the

@@ -24,10 +24,10 @@ from huai_server.store.maintain import MaintenancePlan, foresee, maintain
 def command(root: Path, name: str, dry_run: bool, wait: float, console: Console) -> int:
     """Repack and prune the metadata repositories of the modules NAME, or of all.
 
-    Each commit leaves a pack: many become few, in which versions of a manifest are stored as
-    deltas. Commits older than `keep` in server.toml are dropped. Run it daily. Fetches and commits
-    continue meanwhile; packs that were replaced are removed an hour later, by the next commit or
-    the next run of this command.
+    Each commit adds a pack: many are merged into few, in which versions of a manifest are stored
+    as deltas. Commits older than `keep` in server.toml are dropped. Run it daily. Fetches and
+    commits continue meanwhile; packs that were replaced are removed an hour later, by the next
+    commit or the next run of this command.
     """
     places = module_places(root, name)
     if not places.repository.exists():

@@ -17,7 +17,7 @@ from huai_server.cli.options import console_options, module_argument
 def command(root: Path, /, name: str, console: Console, *, null: bool) -> int:
     """List the directories to scan as shards for the next commit of the module NAME.
 
-    --json has the base of the next commit, and the entries of each directory in it.
+    --json has the base of the next commit, and the number of entries of each directory in it.
     """
     base, planned = modules.plan_shards(root, name)
     for path, entries in planned.items():
