@@ -153,7 +153,7 @@ class _Run:
     def recheck(self, pace: Pace) -> None:
         """Forget damage whose file is gone or committed otherwise; read changed files again.
 
-        Saves the record.
+        Saves the record.  Damage of a file that cannot be examined stays.
         """
         for damage in tuple(self._damage.values()):
             try:

@@ -70,7 +70,7 @@ def _bytes_left(group: Path, limit_name: str, usage_name: str) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Return the bytes of a group's inactive page cache, and half of its active one; else 0."""
+    """Return the bytes of a group's inactive page cache and half its active one; 0 if unknown."""
     try:
         lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -125,7 +125,7 @@ class Daemon:
         raise ProgramError("rsync does not accept connections", hint="see its messages above")
 
     def stop_listening(self) -> None:
-        """End the listener and wait for its end; connections continue."""
+        """End the listener by SIGTERM, after 2 s by SIGKILL, and wait; connections continue."""
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:

@@ -106,7 +106,10 @@ class Application:
         self.api.add_exception_handler(Exception, _answer_unexpected)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request, or the messages of the server's start and end; count the traffic."""
+        """Serve one request, or the messages of the server's start and end; count the traffic.
+
+        An `HttpError` is sent to the client.
+        """
         if scope["type"] != "http":
             await self.api(scope, receive, send)
             return

@@ -57,7 +57,10 @@ class ExpiryWatch(PeriodicThread):
         """The modules that were reported as expiring, each with the time of detection."""
 
     def look(self) -> None:
-        """Send a notification for each signature that began to expire, or was renewed since."""
+        """Send a notification for each signature that began to expire, or was renewed since.
+
+        Does nothing without `[notify]`; modules that cannot be read are skipped.
+        """
         try:
             config = load(self._root)
         except HuaiError:  # `serve` reports it

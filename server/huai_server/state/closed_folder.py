@@ -13,7 +13,10 @@ _PERMISSIONS = 0o7777
 
 
 def close_folder(folder: Path, like: Path) -> None:
-    """Remove other users' rights to `folder`; if they had any, set its group to that of `like`."""
+    """Remove other users' rights to `folder`; if they had any, give it the group of `like`.
+
+    The group stays if this user may not set it.
+    """
     if is_open(folder):
         with suppress(PermissionError):  # not a group of this user: keep the present one
             os.chown(folder, -1, like.stat().st_gid)

@@ -13,7 +13,7 @@ _HTML, _JSON = "text/html", "application/json"
 def weights(header: str) -> Iterator[tuple[str, float]]:
     """Parse an Accept header to its values, in lower case and in its order, with weights (q).
 
-    A value without a weight has 1, one with a malformed weight 0.
+    A value without a weight has 1, one with a malformed weight 0.  Only 256 characters are read.
     """
     for part in header[:_HEADER_LENGTH].split(","):
         value, *parameters = part.split(";")

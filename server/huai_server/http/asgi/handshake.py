@@ -44,7 +44,7 @@ class TlsListener:
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Accept clients until cancelled; then close those in a handshake."""
+        """Accept clients until cancelled; then close those in a handshake.  Errors are logged."""
         loop = asyncio.get_running_loop()
         try:
             while True:

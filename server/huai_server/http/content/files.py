@@ -128,7 +128,7 @@ class CommittedFiles:
         return False
 
     def _open(self, path: RelPath) -> int:
-        """Open a regular file of the tree; raises `HttpError` if it vanished or is unreadable."""
+        """Open a regular file of the tree; status 410 if it is gone, 403 or 500 if unreadable."""
         try:
             handle = open_regular(self._content.tree, path)
         except PermissionError:

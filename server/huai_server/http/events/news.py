@@ -117,7 +117,7 @@ class News:
             _end(turn)
 
     async def _poll_repeatedly(self) -> None:
-        """Poll the branches, and wake waiters, while there are subscribers."""
+        """Poll the branches, and wake waiters, while there are subscribers; errors are logged."""
         while self._subscribers and not self.stopped:
             before = self.number
             try:

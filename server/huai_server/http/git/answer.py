@@ -70,7 +70,7 @@ class _Response:
         await self._out.end()
 
     async def _gather(self) -> tuple[bytes, bool]:
-        """Return the first part of the response, and True if that is all of it."""
+        """Return git's output of a second, or 256 KiB of it, and True if that is all of it."""
         gathered = bytearray(await self._next_piece())
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):

@@ -68,7 +68,7 @@ class GitApp:
         self._handlers = {_ADVERT: self._send_advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; an `HttpError` is sent to the client."""
+        """Serve a request; sends an `HttpError`, and cuts off a response whose client is gone."""
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
