@@ -27,6 +27,7 @@ static int generation = -1;
 static int real_root = -1;
 static int processes = -1;
 
+/* Return true once this process serves a module. */
 bool huai_bound(void) {
     return generation >= 0;
 }
@@ -39,6 +40,7 @@ int huai_generation_root(void) {
     return generation;
 }
 
+/* Open a folder at a descriptor from 200 on, if one is free; -1 with `errno` on failure. */
 static int descriptor_of(const char *path, int flags) {
     int low = huai_open_at(AT_FDCWD, path, flags | O_DIRECTORY | O_CLOEXEC);
     if (low < 0) {
@@ -93,6 +95,7 @@ static bool is_interrupted(const char *folder) {
     return !is_locked;
 }
 
+/* Return true if `tree` still leads to the folder with the status `root`. */
 static bool is_current(const char *tree, const struct stat *root) {
     struct stat now;
     long result = huai_system(SYS_newfstatat, (long)AT_FDCWD, tree, &now, 0L, 0L, 0L);
@@ -125,6 +128,7 @@ static int lock_generation(const char *folder) {
     return -1;
 }
 
+/* Lock the served generation, at once or within two seconds; -1 with `errno` otherwise. */
 static int wait_for_generation(const char *folder) {
     const struct timespec pause = {0, PAUSE_NS};
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -138,6 +142,10 @@ static int wait_for_generation(const char *folder) {
     return -1;
 }
 
+/* Open and lock the generation of the module at `folder`, its real tree and /proc.
+ *
+ * Returns 0, or -1 with `errno`: EBUSY if the process is bound already, or an update of the attr
+ * tree was interrupted. */
 int huai_bind(const char *folder) {
     huai_path path;
     if (huai_bound()) {
@@ -178,6 +186,7 @@ bool huai_location(int descriptor, huai_path *path) {
     return true;
 }
 
+/* Get the path of the generation as this process sees it; false if that fails. */
 bool huai_generation(huai_path *path) {
     return huai_location(generation, path);
 }

@@ -37,6 +37,7 @@ bool huai_within(int descriptor) {
            (strcmp(base.text, path.text) == 0 || huai_below(base.text, path.text) != NULL);
 }
 
+/* Return true if `path`, with all symlinks followed, is in the attr tree or missing. */
 static bool leads_inside(int folder, const char *path) {
     int saved = errno;
     int handle = huai_open_at(folder, path, O_PATH | O_CLOEXEC);

@@ -66,10 +66,12 @@ int huai_detach(int descriptor) {
     return copy;
 }
 
+/* Return all rights that a version of Landlock knows. */
 static uint64_t handled_by(long version) {
     return version >= 5 ? ALL_OF_5 : version >= 3 ? ALL_OF_3 : version == 2 ? ALL_OF_2 : ALL_OF_1;
 }
 
+/* Add `rights` below `folder` to a ruleset; false if that fails. */
 static bool allow(long rules, int folder, uint64_t rights) {
     struct beneath rule = {rights, folder};
     return huai_system(ADD_RULE, rules, (long)PATH_BENEATH, &rule, 0L, 0L, 0L) == 0;

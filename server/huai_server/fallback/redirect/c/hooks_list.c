@@ -49,6 +49,7 @@ static long read_more(int folder, listing *list) {
     return count;
 }
 
+/* Read all names of a folder, in one call if possible; false with `errno` if that fails. */
 static bool read_names(int folder, listing *list) {
     long more = 1;
     int attempts = 0;
@@ -78,6 +79,7 @@ static void release(listing *list) {
     errno = saved;
 }
 
+/* Return the place of a stream's listing in the list; it holds NULL without one. */
 static listing **place_of(DIR *stream) {
     listing **place = &listings;
     while (*place != NULL && (*place)->stream != stream) {

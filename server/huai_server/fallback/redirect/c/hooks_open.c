@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Open a path with all rules of this library: translated, read-only, inside, redirected. */
 static int open_at(int folder, const char *path, int flags, mode_t mode) {
     huai_path space;
     const char *translated;
@@ -99,6 +100,7 @@ static int flags_of_mode(const char *mode) {
     return (updates ? O_RDWR : O_WRONLY) | O_CREAT;
 }
 
+/* Redirect a stream to its content; close it and return NULL if that fails. */
 static FILE *redirect(FILE *stream, int flags) {
     if (stream == NULL || huai_redirect(fileno(stream), flags) >= 0) {
         return stream;
@@ -113,7 +115,7 @@ static FILE *redirect(FILE *stream, int flags) {
 typedef FILE *(*file_opener)(const char *, const char *);
 typedef FILE *(*file_reopener)(const char *, const char *, FILE *);
 
-/* Return true if a stream may be open_at; without a path `freopen` changes only its mode. */
+/* Return true if a stream may be opened; without a path `freopen` changes only its mode. */
 static bool may_open(const char *path, int flags, huai_path *space, const char **translated) {
     if (huai_translate(AT_FDCWD, path, space, translated) != 0) {
         return false;

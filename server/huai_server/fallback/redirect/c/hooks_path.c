@@ -48,6 +48,7 @@ EXPORT int fchdir(int folder) {
     return (int)huai_system(SYS_fchdir, (long)folder, 0L, 0L, 0L, 0L, 0L);
 }
 
+/* Get the status of a translated path; -1 with ENOENT if it leads out of the attr tree. */
 static int status_of(int folder, const char *path, struct stat *status, int flags) {
     TRANSLATED(folder, path, -1)
     if (!huai_may_follow(folder, translated, (flags & AT_SYMLINK_NOFOLLOW) == 0)) {

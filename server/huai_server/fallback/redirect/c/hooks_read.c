@@ -35,6 +35,7 @@ EXPORT ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offs
 SAME_AS("__pread_chk")
 ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space);
 
+/* Abort the process, as glibc does, if a read would overflow its buffer. */
 static void check(size_t size, size_t space) {
     if (size > space) {
         abort();

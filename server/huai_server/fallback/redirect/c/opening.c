@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+/* Return true for two regular files with the same size and time. */
 bool huai_same_content(const struct stat *one, const struct stat *other) {
     return S_ISREG(one->st_mode) && S_ISREG(other->st_mode) && one->st_size == other->st_size &&
            one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
@@ -100,6 +101,7 @@ static int open_content(const char *path, const struct stat *listed, int flags) 
     return content;
 }
 
+/* Close `descriptor`; return -1 with `error` in `errno`. */
 static int refuse(int descriptor, int error) {
     huai_close(descriptor);
     errno = error;

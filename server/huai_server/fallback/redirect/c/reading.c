@@ -19,6 +19,7 @@ static struct {
     ino_t inode;
 } watched[DESCRIPTORS];
 
+/* Check reads of `descriptor` against `listed` from now on; false if it cannot be watched. */
 bool huai_watch(int descriptor, const struct stat *listed) {
     struct stat content;
     if (descriptor >= DESCRIPTORS || fstat(descriptor, &content) != 0) {
@@ -31,6 +32,7 @@ bool huai_watch(int descriptor, const struct stat *listed) {
     return true;
 }
 
+/* Return `count`, the result of a read; -1 with EIO, and zeros, if a watched file has changed. */
 ssize_t huai_check_read(int descriptor, void *buffer, ssize_t count) {
     struct stat now;
     if (count < 0 || descriptor < 0 || descriptor >= DESCRIPTORS || !watched[descriptor].used) {

@@ -13,10 +13,12 @@
 
 typedef long (*system_call)(long, ...);
 
+/* Return the C library's own function of this name, or NULL. */
 void *huai_next(const char *symbol) {
     return dlsym(RTLD_NEXT, symbol);
 }
 
+/* Make a system call, always with six arguments; returns -1 with `errno` if it fails. */
 long huai_system(long number, ...) {
     static system_call next;
     if (next == NULL) {
@@ -41,6 +43,7 @@ int huai_open_at(int folder, const char *path, int flags) {
     return (int)huai_system(SYS_openat, (long)folder, path, (long)flags, 0L, 0L, 0L);
 }
 
+/* Close a descriptor; `errno` stays as it was. */
 int huai_close(int descriptor) {
     int saved = errno;
     int result = (int)huai_system(SYS_close, (long)descriptor, 0L, 0L, 0L, 0L, 0L);

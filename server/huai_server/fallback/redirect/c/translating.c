@@ -42,6 +42,7 @@ static bool is_module(const char *folder) {
                        0L, 0L) > 0;
 }
 
+/* Point `translated` to `front` and `rest`, joined in `space`; -1 with `errno` if too long. */
 static int replace(const char *front, const char *rest, huai_path *space,
                    const char **translated) {
     int length = snprintf(space->text, sizeof space->text, "%s%s", front, rest);
@@ -69,6 +70,10 @@ static const char *complete(int folder, const char *path, huai_path *space) {
     return space->text;
 }
 
+/* Translate a path of SERVED, and bind the process if it `enters`; other paths stay.
+ *
+ * An unbound process looks up names through the link to the served generation.  Returns 0, or -1
+ * with `errno`. */
 static int translate(int base_folder, const char *name, huai_path *space, const char **translated,
                      bool enters) {
     huai_path buffer;
