@@ -115,7 +115,7 @@ def served_modules(root: Path, config: ServerConfig) -> Served:
 
 
 def _fallback_slots(config: ServerConfig) -> dict[str, FallbackSlots]:
-    """Return the lock file and limit of connections of each limited module."""
+    """Return the lock file and limit of connections of each module of the fallback with a limit."""
     folder, usual = Path(config.fallback.folder), config.fallback.max_connections
     slots = {}
     for name, module in config.fallback_modules.items():

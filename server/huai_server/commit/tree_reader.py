@@ -355,7 +355,7 @@ def require_digests(name: str, module: Module) -> None:
 
 
 def scan_options(module: Module) -> ScanOptions:
-    """Return the options for scanning the tree of a module."""
+    """Return the options for scanning the tree of a module, which also exclude `LEFT_OUT`."""
     return ScanOptions(
         one_file_system=module.one_file_system,
         owners=module.owners,

@@ -87,8 +87,9 @@ class ExportFolder:
     def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
         """Replace a file, unless it has this content; return its size, and True if it was replaced.
 
-        `parts` are its content in consecutive pieces, read only as far as needed.  Raises
-        `ExportError` if it cannot be written, `FolderError` for a path through a symlink.
+        `parts` are its content in consecutive pieces, read only as far as needed.  Makes missing
+        directories.  Raises `ExportError` if it cannot be written, `FolderError` for a path through
+        a symlink.
         """
         try:
             with self._enter(parent(path), make=True) as directory:

@@ -97,7 +97,7 @@ def _copy_applied(
     """Check the applied commit, copy it, and move the branch to it.
 
     Raises `OtherNameError` if the upstream's name for the module differs, and `WentBackError` for
-    an older commit unless `accept_rollback`.
+    an older commit or one of another module, unless `accept_rollback`.
     """
     combined = combined_with(repository, applied.repository)
     head = combined.head_of(applied.commit)

@@ -87,7 +87,7 @@ def set_full_pack(head: Static, file: StaticFile) -> Static:
 
 
 def drop_older(head: Static, floor: int) -> Static:
-    """Return the head without steps, lists and commits from before the serial `floor`."""
+    """Return the head without steps, lists and commits from before `floor`; the newest stays."""
     steps = tuple(step for step in head.steps if (step.old or step.new) >= floor)
     lists = tuple(each for each in head.lists if each.last >= floor)
     commits = {
