@@ -43,7 +43,7 @@ class Descriptor(NamedTuple):
     """Content URLs of other mirrors, whose trees may be older or newer."""
 
     def encode(self) -> bytes:
-        """Return the blob."""
+        """Return the blob: a line for each key with a value, in the order of `_KNOWN`."""
         lines = [b"format\t%d" % FORMAT_VERSION, b"module\t" + self.module.encode()]
         if self.identity:
             lines.append(b"identity\t" + self.identity.encode())

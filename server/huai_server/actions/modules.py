@@ -219,7 +219,8 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     """Add a cosigner's signature to the pending commit.
 
     The last one that is needed publishes it, and updates all that depends on it as `commit` does.
-    Raises `SigningError` if the signature is not a cosigner's, `LockedError` after `wait` seconds.
+    Raises `ConfigError` if commits are not signed, `SigningError` if the signature is not a
+    cosigner's, and `LockedError` after `wait` seconds.
     """
     from huai_server.signing.pending import add_signature
 

@@ -96,9 +96,9 @@ class NextCommit:
     ) -> Head:
         """Make the commit of `top`, which `finish` returned, and move the branch to it.
 
-        If cosignatures are missing, it is stored as pending, and `PendingCommitError` is raised.
-        Where that is possible, the record for lists is deleted.  `skipped` counts entries that no
-        snapshot can hold; `now` is the time in seconds since the epoch, None for the present.
+        If cosignatures are missing, it is stored as pending, and `PendingCommitError` is raised. If
+        a commit may become pending, the record for lists is deleted.  `skipped` counts entries that
+        no snapshot can hold; `now` is the time in seconds since the epoch, None for the present.
         """
         # A waiting one may have been signed elsewhere: serials must be unique.
         serial = self.repository.last_serial() + 1

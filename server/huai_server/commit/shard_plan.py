@@ -28,8 +28,8 @@ def plan_shards(past: Snapshot | None, module: Module) -> dict[bytes, int]:
     """Return the paths of the shards with their entries, which are 0 before the first commit.
 
     From the top down, a directory is cut into its subdirectories until it has at most
-    `shard_entries`.  A tree of at most so many has no shards.  Before the first commit the shards
-    are the directories in the root.
+    `shard_entries`; far smaller ones are no shards.  A tree of at most so many has no shards.
+    Before the first commit the shards are the directories in the root.
     """
     if past is None:
         with os.scandir(bytes(Path(module.path))) as entries:

@@ -204,7 +204,10 @@ class Shards:
         return record
 
     def _install_packs(self) -> None:
-        """Copy the packs into the repository, durably, each index last."""
+        """Copy the packs into the repository, durably, each index last; present ones are skipped.
+
+        A shard whose pack is missing counts as failed.
+        """
         folder = self._making.repository.pack_folder
         for path, record in self._records.items():
             if record is None or record.pack is None:

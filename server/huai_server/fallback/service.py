@@ -166,7 +166,11 @@ class _Service:
         self._is_building = False
 
     def run(self) -> None:
-        """Run the self-test, then serve until a signal; at last end running transfers."""
+        """Run the self-test, then serve until a signal; at last end running transfers.
+
+        SIGHUP reads server.toml again.  Raises `DaemonListenError` or `SelfTestError` before it
+        serves.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._reload_now)
@@ -268,7 +272,7 @@ class _Service:
     def _reload(self) -> None:
         """Read server.toml again after a change, and restart the daemon if its address changed.
 
-        An error is reported, and the former configuration stays.
+        An error is reported, and the former configuration stays; so it does if `folder` changed.
         """
         stamp = file_stamp(config_path(self._root))
         if stamp == self._stamp:

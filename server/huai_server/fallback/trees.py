@@ -164,7 +164,7 @@ class Trees:
             self.on_update(tree.name, result)
 
     def _look_repeatedly(self) -> Iterator[None]:
-        """Check one attr tree after the other, without end; yield when the time is over."""
+        """Check the attr trees in turn, for ever, and repair them; yield when the time is over."""
         while True:
             for tree in self._attr_trees():
                 # Without a seal new clients are refused, and `refresh` rebuilds it.
@@ -210,7 +210,10 @@ class Trees:
 
     @contextmanager
     def _reporting_failure(self, name: str) -> Iterator[None]:
-        """Report an error of the block, and let `name` be tried again only after a pause."""
+        """Report an error of the block, and let `name` be tried again only after a pause.
+
+        A `LockedError` is ignored: the run that holds the lock updates the tree.
+        """
         try:
             yield
             self._failures.pop(name, None)

@@ -34,7 +34,8 @@ class LagHistory(NamedTuple):
     def extended(self, end: int, lag: int) -> Self:
         """Return the history with the row (`end`, `lag`), and without rows older than the window.
 
-        Two rows without lag in succession become one.
+        Two rows without lag in succession become one.  The oldest of more than `ROWS_MAX` are
+        dropped.
         """
         rows = [*self.rows, (end, lag)]
         if len(rows) > 1 and lag == 0 == rows[-2][1]:

@@ -119,7 +119,10 @@ class StaticFolder:
             raise NoFolderError(f"{folder}: a symlink, not a folder", hint="remove it")
 
     def _make_folder(self, folder: Path) -> None:
-        """Make a folder, and those above, for all to read; `replace` makes them durable."""
+        """Make a folder, and those above, for all to read; `replace` makes them durable.
+
+        As root it is given the owner of the folder above.
+        """
         if folder == self._root or folder.is_dir():
             return
         self._make_folder(folder.parent)

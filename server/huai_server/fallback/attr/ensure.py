@@ -175,7 +175,10 @@ class _Ensure:
         return self._result("updated", update.changes, unowned)
 
     def _build(self) -> AttrTreeResult:
-        """Make a new generation and serve it; delete it if that fails."""
+        """Make a new generation and serve it, as this root's; delete it if that fails.
+
+        Deletes generations without readers first.  Raises `AttrTreeError` if space is lacking.
+        """
         totals = self._head.info.totals
         # Generations without readers are deleted first, to make room.
         generations.discard_unserved(self._fallback, self._tree.discard)

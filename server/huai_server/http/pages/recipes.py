@@ -24,7 +24,7 @@ class Recipe(NamedTuple):
 
 
 def recipes(name: str, content_urls: Sequence[str]) -> list[Recipe]:
-    """Return the ways to mirror a module, huai's own first."""
+    """Return the ways to mirror a module, huai's first; rsync only with an rsync content URL."""
     word, folder = quote(name), quote(_FOLDER + name)
     ways = [Recipe("huai", f"huai-client add {word} ", f" {folder}\nhuai-client sync {word}")]
     rsync = next((url for url in content_urls if url.startswith("rsync://")), None)

@@ -131,7 +131,7 @@ async def module_page(
     period: str,
     now: Now,
 ) -> Response:
-    """Return the page of a module; its commits below the serial `before`, or all for 0.
+    """Return the page of a module, with commits below the serial `before`, or the newest for 0.
 
     `period`: a key of `charts.PERIODS`; a month for anything else.
     """
