@@ -279,7 +279,7 @@ def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
-    """Remove a module from server.toml and all tokens, and delete its attr tree.
+    """Remove a module from server.toml and all tokens; delete its attr tree unless clients read it.
 
     `purge` deletes its metadata too, and raises `LockedError` while a commit of it runs.  Raises
     `UnknownModuleError`.

@@ -188,7 +188,7 @@ async def _answer_expected(request: Request, error: Exception) -> Response:
 
 
 async def _answer_framework(request: Request, error: Exception) -> Response:
-    """Return the response for an unknown address or a wrong method."""
+    """Return the response for an unknown address or a wrong method; raise other errors again."""
     if not isinstance(error, HTTPException):
         raise error
     message, headers = str(error.detail).lower(), error.headers or {}

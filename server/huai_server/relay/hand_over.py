@@ -59,9 +59,10 @@ def hand_over(
 ) -> HandedOver:
     """Copy the applied commit, and move the branch to it, unless it is the newest one already.
 
-    Raises `WentBackError` for an older commit or one of another module, unless `accept_rollback`;
-    `OtherNameError`, the errors of `Downstream.read`, `StoreError` or `FormatError` for damaged
-    metadata, and `LockedError` after `wait` seconds.
+    Reads it again if the client replaces it meanwhile.  Raises `WentBackError` for an older commit
+    or one of another module, unless `accept_rollback`; `OtherNameError`, the errors of
+    `Downstream.read`, `StoreError` or `FormatError` for damaged metadata, and `LockedError` after
+    `wait` seconds.
     """
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)

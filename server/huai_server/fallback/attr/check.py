@@ -75,7 +75,7 @@ class _Check:
         self._count = 0
 
     def run(self) -> AttrReport:
-        """Compare the attr tree with its commit; return the faults."""
+        """Compare the attr tree with its commit; return the number of faults and the first ones."""
         self._check_links()
         count = 0
         generation = self._fallback.generations / self._state.generation

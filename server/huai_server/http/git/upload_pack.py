@@ -63,7 +63,7 @@ class UploadPack:
     async def feed(self, body: Body | None) -> None:
         """Write the request, if there is one, and close git's input.
 
-        An error is raised for a malformed body; git may stop reading before its end.
+        Raises as `Body.rest` does; git may stop reading before the end of the body.
         """
         with suppress(BrokenPipeError, ConnectionResetError):
             if body is not None:
