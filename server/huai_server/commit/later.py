@@ -115,7 +115,7 @@ class _Reading:
     def read(self, paths: bytes) -> None:
         """Compute the digests of `paths`, each ended by a NUL; store them under the module's lock.
 
-        Adds them to `digests`, and unreadable or changed files to `problems`.
+        Adds them to `digests`, and unreadable, changed or too large files to `problems`.
         """
         change_list = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).change_list
         lock = locked(self._places.lock, wait=_PATIENCE)

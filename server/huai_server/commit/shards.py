@@ -166,7 +166,10 @@ class Shards:
         )
 
     def _run(self, url: str, options: CommitOptions) -> None:
-        """Scan the shards that have no result of a killed run; delete results of other commits."""
+        """Scan the shards that have no result of a killed run; delete old and other results.
+
+        Keeps the record of each shard, None if it failed.  Raises `EngineError`.
+        """
         from huai_server.commit.engine import open_engine, run_tasks  # loads multiprocessing
         from huai_server.commit.shard_scan import Task
 

@@ -69,8 +69,7 @@ def examine(root: Path, request: Path, signer: Signer) -> Examined:
 def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
     """Check the commit in the file `request`, and return its signature by `signer`.
 
-    Keeps the commit on disk, and deletes the one that was signed before.  Raises `SigningError` as
-    `examine` does.
+    Keeps the commit on disk, and deletes the one that was signed before.  Raises as `examine` does.
     """
     with _unpack_request(root, request) as (place, new):
         examined = _judge(root, new, signer)

@@ -70,7 +70,7 @@ def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> 
 
 
 def _install(folder: Path, unfinished: tuple[Path, Path], name: str) -> None:
-    """Rename a pack and its index (`unfinished`) into `folder`, to `name` with their suffixes."""
+    """Move a pack and its index (`unfinished`) durably into `folder`, under the name `name`."""
     for path, suffix in zip(unfinished, (PACK, INDEX), strict=True):
         with path.open("rb") as file:
             os.fchmod(file.fileno(), _COMPLETE)

@@ -162,7 +162,10 @@ class _Maintenance:
         self._repack.unreachable.unlink()
 
     def _merge(self, packs: list[PackFile]) -> int:
-        """Merge the smallest of `packs`, which are in ascending order; return how many, or 0."""
+        """Merge the smallest of `packs`, which are in ascending order; return how many, or 0.
+
+        Waits for the module's lock before they are replaced.
+        """
         split = roll_up([pack.objects for pack in packs])
         if split == 0:
             return 0
