@@ -17,7 +17,7 @@ pub(crate) struct Targets {
     root: OwnedFd,
     /// The open directories from the top down, each with the length of its path.
     open: Vec<(usize, OwnedFd)>,
-    /// The path of the last of them.
+    /// The path of the last of them, also after an error.
     path: Vec<u8>,
 }
 
@@ -47,25 +47,27 @@ impl Targets {
     }
 
     /// Open the directory at `path` and keep it open, making those on the way that are missing.
+    /// After an error, those above the failed one stay open.
     fn enter(&mut self, path: &[u8]) -> Outcome<BorrowedFd<'_>> {
-        let is_whole = self.open.last().map_or(0, |(end, _)| *end) == path.len();
-        if self.path != path || !is_whole {
+        if self.path != path {
             let open_path = self.path.as_slice();
             let shared = |end: usize| open_path.get(..end) == path.get(..end) && ends(path, end);
             let shared_count = self.open.iter().take_while(|(end, _)| shared(*end)).count();
             self.open.truncate(shared_count);
             let mut end = self.open.last().map_or(0, |(end, _)| *end);
-            self.path.clear();
+            self.path.truncate(end);
             while end < path.len() {
                 let begin = end + usize::from(end > 0);
                 let rest = path.get(begin..).unwrap_or_default();
                 let length = rest.iter().position(|byte| *byte == b'/');
                 let name = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
-                end = begin + name.len();
                 let next = self.step(name)?;
+                self.path
+                    .extend_from_slice(path.get(end..begin).unwrap_or_default());
+                self.path.extend_from_slice(name);
+                end = begin + name.len();
                 self.open.push((end, next));
             }
-            self.path.extend_from_slice(path);
         }
         Ok(self.last())
     }
@@ -92,7 +94,10 @@ fn ends(path: &[u8], end: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
+    use crate::temporary::Folder;
 
     fn component_ends(path: &[u8]) -> Vec<usize> {
         (1..=path.len()).filter(|end| ends(path, *end)).collect()
@@ -102,5 +107,21 @@ mod tests {
     fn components_end_at_slashes() {
         assert_eq!(component_ends(b"a/bc"), [1, 4]);
         assert_eq!(component_ends(b""), [0; 0]);
+    }
+    #[test]
+    fn a_file_after_an_error_is_made_in_its_own_directory() {
+        let folder = Folder::new();
+        folder.make_directory("long");
+        folder.write("long/file", b"");
+        let handle = call::open_folder(folder.path()).unwrap();
+        let mut targets = Targets::below(handle.as_raw_fd().cast_unsigned()).unwrap();
+        assert_eq!(
+            targets.make(b"long/file/a", OURS).unwrap_err(),
+            Errno::NOTDIR
+        );
+        targets.make(b"b", OURS).unwrap();
+        targets.make(b"x/c", OURS).unwrap();
+        let _: Vec<u8> = folder.read("b");
+        let _: Vec<u8> = folder.read("x/c");
     }
 }
