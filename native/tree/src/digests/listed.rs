@@ -38,9 +38,10 @@ impl DigestTable for ListedDigests {
         for files in std::mem::take(&mut self.pending) {
             let mut column = Vec::new();
             for file in files {
+                let is_known = matches!(file, PendingFile::Known(_));
                 let state = file.settle(found);
                 column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
-                self.fresh.extend(state);
+                self.fresh.extend(state.filter(|_| !is_known));
             }
             columns.push(column);
         }

@@ -70,6 +70,17 @@ def test_a_scan_reads_no_content_that_a_list_had_read(upstream: Upstream) -> Non
     assert upstream.commit().hashed_files == 0
 
 
+def test_digests_that_were_known_are_not_stored_again(upstream: Upstream) -> None:
+    for number in range(100):
+        upstream.write(f"a/{number}", f"{number}")
+    upstream.commit()
+    for content in ("first", "and the second"):
+        upstream.write("a/one", content)
+        upstream.commit_listed("a/one")
+    # A state of each of the hundred would be more.
+    assert 0 < (upstream.places.folder / "digests.left").stat().st_size < 1000
+
+
 def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
     """The engine passes its entries on in parts of 4,096."""
     for number in range(10_000):
