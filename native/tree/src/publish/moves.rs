@@ -47,12 +47,13 @@ impl Tree {
             }
             self.put_symlink(forward, new)?;
         }
-        match self.rename_directory(item) {
+        let renamed = self.rename_directory(item);
+        if renamed.is_err() && item.forward.is_some() {
+            self.remove_symlink(new).at(new)?;
+        }
+        match renamed {
             Err(Errno::XDEV) if self.is_one_file_system(old, new).at(new)? => {
                 // An overlay cannot rename a directory of a lower layer.
-                if item.forward.is_some() {
-                    self.unlink(new).at(new)?;
-                }
                 self.move_by_entry(old, new).at(new)?;
             }
             outcome => outcome.at(new)?,
@@ -73,9 +74,15 @@ impl Tree {
         })
     }
 
-    fn unlink(&mut self, path: &[u8]) -> Outcome<()> {
+    /// Remove the symlink at `path`; anything else there stays.
+    fn remove_symlink(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
-        change::unlink(self.folders.open(above)?.as_fd(), name)
+        match self.status(path)? {
+            Some(status) if status.kind == FileType::Symlink => {
+                change::unlink(self.folders.open(above)?.as_fd(), name)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Return true if the directory at `old` is on the file system of the parent of `new`.
