@@ -1,15 +1,16 @@
 """An upstream that does not run huai, listed by its rsync daemon, compared with rsync itself.
 
 Three daemons serve one tree: with a list as quick-fedora-mirror reads it, with a time stamp only,
-and with neither.  rsync copies from the last one.  First copies are made once.
+and with neither.  rsync copies from the last one.  First copies are made once.  If the script
+quick-fedora-mirror is on PATH (it needs zsh), it copies too, by the same list.
 """
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,16 +18,23 @@ from huai_client.metadata.source.record import load_record, save_record
 from huai_client.state.paths import module_places
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program
-from tests.bench.spending import Spent, compare_clients, cpu, peak, spend, take_turns, wall
+from tests.bench.spending import (
+    Contestant,
+    Spent,
+    compare_clients,
+    cpu,
+    peak,
+    spend,
+    take_turns,
+    wall,
+)
 from tests.bench.stand import CHURN, Stand
-
-if TYPE_CHECKING:
-    from tests.bench.spending import Contestant
 
 _LIST, _STAMP = "fullfiletimelist-bench", "lastsync"
 _HIDDEN = {"published": "", "stamped": f"/{_LIST}", "plain": f"/{_LIST} /{_STAMP}"}
 """The files that each daemon does not serve."""
 _LISTING = Path(__file__).with_name("listing.py")
+_QUICK = "quick-fedora-mirror"
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -79,6 +87,7 @@ class _Upstream:
             name: Program("huai-client", stand.folder / f"client-{name}") for name in _HIDDEN
         }
         self._peer = stand.folder / "peer"
+        self._quick = self._configure_quick() if shutil.which(_QUICK) else None
 
     def first_copy(self) -> Iterator[Figure]:
         """Fill all mirrors."""
@@ -86,19 +95,18 @@ class _Upstream:
             self._add(name, name)
         self._peer.mkdir()
         peer = "rsync -aH"
-        samples = take_turns(
-            {
-                "published": partial(self._sync, "published"),
-                peer: partial(self._rsync, peer),
-                "plain": partial(self._sync, "plain"),
-            },
-            1,
-            self._stand.rest,
-        )
+        contestants: dict[str, Contestant] = {
+            "published": partial(self._sync, "published"),
+            peer: partial(self._rsync, peer),
+            "plain": partial(self._sync, "plain"),
+            **self._quick_contestant(),
+        }
+        samples = take_turns(contestants, 1, self._stand.rest)
         self._add("stamped", "plain")  # it finds all files in place
         self._sync("stamped")
         for name in ("published", "plain"):
             yield from compare_clients(f"first copy, {name}", samples[name], peer, samples[peer])
+        yield from _compare_quick("first copy", samples)
 
     def list_alone(self) -> Iterator[Figure]:
         """CPU time an entry and memory of listing the tree."""
@@ -126,20 +134,23 @@ class _Upstream:
         contestants: dict[str, Contestant] = {
             **{name: partial(self._sync, name) for name in peers},
             **{peer: partial(self._rsync, peer) for peer in peers.values()},
+            **self._quick_contestant(),
         }
         samples = take_turns(contestants, self._stand.rounds, self._stand.rest)
         for name, peer in peers.items():
             yield from compare_clients(f"nothing new, {name}", samples[name], peer, samples[peer])
+        yield from _compare_quick("nothing new", samples)
 
     def changes(self) -> Iterator[Figure]:
         """Whole syncs of a changed tree."""
         peer = "rsync -aH --delete"
-        samples: dict[str, list[Spent]] = {"published": [], peer: [], "plain": []}
         turns: list[tuple[str, Contestant]] = [
             ("published", partial(self._sync, "published")),
             (peer, partial(self._rsync, peer)),
             ("plain", partial(self._sync, "plain")),
+            *self._quick_contestant().items(),
         ]
+        samples: dict[str, list[Spent]] = {name: [] for name, _ in turns}
         for number in range(self._stand.rounds):
             self._stand.churn()
             self._stand.change(publish)
@@ -150,6 +161,7 @@ class _Upstream:
         for name in ("published", "plain"):
             title = f"{CHURN:.1%} changed, {name}, whole sync"
             yield from compare_clients(title, samples[name], peer, samples[peer])
+        yield from _compare_quick(f"{CHURN:.1%} changed", samples)
 
     def _add(self, name: str, folder: str) -> None:
         dest = self._stand.folder / folder
@@ -162,9 +174,40 @@ class _Upstream:
     def _rsync(self, command: str) -> Spent:
         return spend([*command.split(), f"{self._urls['plain']}/", f"{self._peer}/"])
 
+    def _configure_quick(self) -> Path:
+        """Write the configuration of quick-fedora-mirror, for a copy in `quick`; return its path.
+
+        Its daemon serves the folder above the tree, as its module has to hold other modules.
+        """
+        folder = self._stand.folder / "quick"
+        folder.mkdir()
+        url = self._stand.rsync_daemon("master", self._stand.tree.parent)
+        configuration = folder / "quick.conf"
+        configuration.write_text(
+            f"DESTD={folder}\nTIMEFILE={folder}/time\nREMOTE={url.removesuffix('/master')}\n"
+            f"MASTERMODULE=master\nMODULES=(tree)\nMODULEMAPPING=(tree {self._stand.tree.name})\n"
+            f"FILELIST={_LIST}\nEXTRAFILES=()\n"
+        )
+        return configuration
+
+    def _quick_contestant(self) -> dict[str, Contestant]:
+        """Return quick-fedora-mirror under its name, or nothing if it is missing here."""
+        if self._quick is None:
+            return {}
+        command = ["zsh", shutil.which(_QUICK) or _QUICK, "-c", os.fspath(self._quick)]
+        return {_QUICK: partial(spend, command)}
+
     def _make_stale(self, name: str) -> None:
         """Let the last list be as old as makes the next sync list again."""
         folder = module_places(self._clients[name].root, name).repository
         record = load_record(folder, self._urls[name])
         assert record is not None
         save_record(folder, replace(record, listed=0.0))
+
+
+def _compare_quick(title: str, samples: Mapping[str, Sequence[Spent]]) -> Iterator[Figure]:
+    """Compare a sync by a published list with quick-fedora-mirror, if that took part."""
+    if _QUICK in samples:
+        yield from compare_clients(
+            f"{title}, published", samples["published"], _QUICK, samples[_QUICK]
+        )
