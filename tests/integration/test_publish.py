@@ -8,7 +8,8 @@ import pytest
 
 from huai_native._native import Blake3
 from huai_program.tables import to_toml
-from huai_schema.codec.static_files import NOTHING
+from huai_schema.codec.static_files import NOTHING, Static
+from huai_server.static.catalog import list_of_rest
 from huai_server.static.newest import is_published, newest_published
 from huai_server.static.unused import GRACE
 from huai_server.store.disk_use import disk_use
@@ -129,6 +130,23 @@ def test_what_the_module_drops_is_not_named_and_goes(publisher: Publisher) -> No
     assert publisher.publish(now=now + GRACE + 3_000).removed > 5
     packs = {step.file.pack_name for step in publisher.head.steps}
     assert {name.removeprefix("static/") for name in all_files(publisher)} == packs
+
+
+def test_nothing_is_removed_while_a_list_is_damaged(publisher: Publisher) -> None:
+    for number in range(140):
+        publisher.change(number)
+        publisher.publish()
+    rest = list_of_rest(publisher.head)
+    assert rest is not None
+    listing = publisher.files / "static" / rest.file.list_name
+    (older, *_) = Static.decode(listing.read_bytes(), "").lists
+    damaged = publisher.files / "static" / older.file.list_name
+    damaged.write_bytes(b"x" + damaged.read_bytes()[1:])
+    before = all_files(publisher)
+    now = publisher.upstream.head.time + 5_000
+    for later in (0, GRACE, 2 * GRACE):
+        assert publisher.publish(now=now + later).removed == 0
+    assert before == all_files(publisher)
 
 
 def test_block_indices_come_and_go_with_the_repository(publisher: Publisher) -> None:

@@ -5,6 +5,7 @@ and its lists name, which also finds the remains of a killed run.
 """
 
 from huai_schema.codec.static_files import FOLDER, STATIC_BYTES, Static
+from huai_schema.errors import FormatError
 from huai_server.static.target import Target
 
 GRACE = 86_400
@@ -20,13 +21,16 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
     """Delete files that `head` and its lists have not named for `GRACE` seconds; return how many.
 
     Does so at most once an hour, else returns 0.  Replaces the record.  `now` is in seconds since
-    the epoch.  Raises `FormatError`, and deletes nothing, if a list is malformed.
+    the epoch.  Deletes nothing while a list is malformed, as what that names is unknown.
     """
     now = int(now)  # as recorded: a comparison is never later than the next one
     compared, since = _decode(target.read(_RECORD, _BYTES) or b"")
     if compared <= now < compared + _EVERY:
         return 0
-    named_files = _named_files(target, head)
+    try:
+        named_files = _named_files(target, head)
+    except FormatError:
+        return 0
     stored = [name for place in _PLACES for name in target.names(place)]
     unused = {name: min(since.get(name, now), now) for name in stored if name not in named_files}
     expired = [name for name, time in unused.items() if time + GRACE <= now]
