@@ -62,7 +62,7 @@ def add_signature(
         raise SigningError(
             f"{name}: not a signature of the commit with serial {pending.info.serial}: "
             f"{error.message}",
-            hint=f"sign the FILE of: huai-server key pending {name} --output FILE",
+            hint=f"sign the FILE of: huai-server key pending {name} FILE",
         ) from None
     if public == keys.signer.public or public not in keys.chain.newest.keys:
         raise SigningError(

@@ -340,8 +340,8 @@ class Repository:
         return PendingCommitError(
             f"{pending.info.module}: the commit with serial {pending.info.serial} waits for "
             f"{needed - len(pending.signatures)} more of {needed + 1} signatures",
-            hint=f"huai-server key pending {pending.info.module} prints it for signing; the last "
-            "commit is intact",
+            hint=f"huai-server key pending {pending.info.module} FILE writes it to FILE for "
+            "signing; the last commit is intact",
         )
 
     def move_branch(self, head: Head, former: Head | None) -> None:
