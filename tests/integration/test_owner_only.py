@@ -2,15 +2,17 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from huai_program.configuration import ConfigError
+from huai_schema.errors import ExitCode
 from huai_server.config.load import load
 from tests.support.processes import run_program
-from tests.support.unprivileged import run_unprivileged
+from tests.support.unprivileged import program_as_nobody, run_unprivileged
 from tests.support.upstream import ENVIRONMENT, SERVER, Downstream, Site
 
 LOGIN = "http://someone:hidden-word@127.0.0.1:1"
@@ -88,3 +90,24 @@ def test_a_user_who_may_not_read_the_state_learns_its_owner(tmp_path: Path) -> N
         if above.stat().st_uid == os.geteuid():
             above.chmod(above.stat().st_mode | 0o011)
     run_unprivileged(read_a_state_of_another_user, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["check", "maintain", "scrub", "digest", "probe", "status"])
+def test_commands_of_another_user_say_whose_the_state_is(short_path: Path, command: str) -> None:
+    root, tree = short_path / "root", short_path / "tree"
+    tree.mkdir()
+    (tree / "a").touch()
+    for arguments in (["add", "m", str(tree)], ["commit", "m"]):
+        run_program(*SERVER, "--root", root, *arguments, env=ENVIRONMENT, check=True)
+    short_path.chmod(0o755)
+    for folder in (root, root / "modules"):
+        folder.chmod(0o755)
+    (root / "modules" / "m").chmod(0o700 if os.geteuid() == 0 else 0)
+    program = [sys.executable, "-c", program_as_nobody("huai_server")]
+    try:
+        done = run_program(*program, "--root", root, command, "m", env=ENVIRONMENT)
+    finally:
+        (root / "modules" / "m").chmod(0o700)
+    assert done.returncode == ExitCode.FILE_IO
+    assert "Permission denied" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from huai_program.humanize import counted, human
 from huai_program.live_view import Row, Table, ago
-from huai_server.cli.status_report import pending_text
+from huai_server.cli.status_report import pending_text, read_scrubs
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.module_state import ModuleState, module_state
-from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched
 
 HEADER = ("STATE", "MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
@@ -27,7 +26,7 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
     rows: list[Row] = []
     for name in names or sorted(config.modules):
         places = module_places(root, name)
-        damage = read_record(places.scrub).damage
+        damage = read_scrubs(places).damage
         rows.append(status_row(name, module_state(places), read_watched(places), len(damage)))
     return Table(HEADER, rows)
 

@@ -1,5 +1,6 @@
 """Arguments and options that several commands of `huai-server` share."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +14,7 @@ from huai_schema.errors import HuaiError, worst_exit_code
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config.load import ServerConfig, default_root, load
+from huai_server.state.errors import storage_error
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -125,12 +127,19 @@ def run_all(one: Callable[[str], int], names: tuple[str, ...], console: Console)
 
     With several names an error is printed, and the next one follows; with one name it is raised.
     """
+
+    def call(name: str) -> int:
+        try:
+            return int(one(name))
+        except PermissionError as error:  # the state belongs to another user
+            raise storage_error(Path(os.fsdecode(error.filename or name)), error) from error
+
     if len(names) == 1:
-        return one(names[0])
+        return call(names[0])
     codes = []
     for name in names:
         try:
-            codes.append(int(one(name)))
+            codes.append(call(name))
         except HuaiError as error:
             error.message = f"{name}: {error.message}"
             console.failure(error)

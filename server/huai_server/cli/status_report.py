@@ -3,6 +3,7 @@
 Files without a digest yet are counted in the newest commit, for a module with late digests.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_program.humanize import counted, human, moment
@@ -108,7 +109,14 @@ def content_state(
     counts = None
     if module.digest == "later" and state.head:
         counts = _undigested(name, places)
-    return ContentState(counts, read_record(places.scrub))
+    return ContentState(counts, read_scrubs(places))
+
+
+def read_scrubs(places: ModulePlaces) -> ScrubRecord:
+    """Return the record of scrubs; an empty one if this user may not read it."""
+    with suppress(PermissionError):
+        return read_record(places.scrub)
+    return ScrubRecord()
 
 
 def content_values(content: ContentState) -> dict[str, object]:
