@@ -171,8 +171,8 @@ class Repository:
         """Remove packs and refs that were fetched since `accept`, lest refused packs pile up."""
         if not self._arrived:
             return
-        self._forget_hashes()
-        with suppress(OSError, DamagedRefError):
+        with suppress(HuaiError, OSError, DamagedRefError):
+            self._forget_hashes()
             self._names.delete(_PARTLY)
             if self._former is not None:
                 self._names.set(_FETCHED, self._former)
@@ -475,7 +475,7 @@ class Repository:
         """
         if not needs_repack(self._path, limit):
             return
-        with suppress(FormatError, OSError):
+        with suppress(HuaiError, OSError):
             self._forget_hashes()
             exchange_packs(self._path, self._write_pack)
         self.packs.forget()
