@@ -207,6 +207,20 @@ def test_an_undo_asks_nobody(up: Upstream, archive: Archive, down: Downstream) -
     assert text(down, "InRelease") == before
 
 
+@pytest.mark.parametrize(
+    "target", ["/dists/stable/InRelease", "../../../dists/stable/InRelease", "main/../InRelease"]
+)
+def test_a_symlink_that_the_kernel_may_resolve_to_another_file(
+    up: Upstream, archive: Archive, down: Downstream, target: str
+) -> None:
+    archive.update("2", "old")
+    pointer = up.tree / "dists" / "stable" / "Release"
+    pointer.unlink()
+    pointer.symlink_to(target)
+    up.commit()
+    refused(down, "Release: not a file of this repository with known content")
+
+
 def test_a_symlink_that_leads_past_what_is_proved(
     up: Upstream, archive: Archive, down: Downstream
 ) -> None:

@@ -17,7 +17,7 @@ from huai_client.plan.operations import PAYLOAD, POINTERS, Plan
 from huai_client.plan.order import PackageRepository, PublishOrder
 from huai_client.tree import PathError, View
 from huai_schema.entries import Entry, File, Symlink
-from huai_schema.paths import RelPath, join, parent, relative
+from huai_schema.paths import ROOT, RelPath, join, parent, relative
 
 _STEP = 20_000
 """The number of paths to handle at a time: Python values take memory."""
@@ -189,12 +189,25 @@ def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath,
 
 
 def _end(path: RelPath, contents: _Contents) -> RelPath | None:
-    """Return the known file that `path` leads to, or None."""
+    """Return the known file that `path` leads to, over at most eight symlinks; else None.
+
+    A target that is absolute, leads above the root, or has `..` after a name is None: the kernel
+    may find another file there.
+    """
     for _ in range(_HOPS):
         content = contents.get(path)
         if content is None or isinstance(content, bytes):
             return None if content is None else path
-        path = RelPath(os.path.normpath(os.path.join(b"/", parent(path), content.target))[1:])
+        above, names = (
+            parent(path),
+            [name for name in content.target.split(b"/") if name not in {b"", b"."}],
+        )
+        while names and names[0] == b".." and above != ROOT:
+            above = parent(above)
+            del names[0]
+        if content.target.startswith(b"/") or b".." in names or not names:
+            return None
+        path = join(above, b"/".join(names))
     return None
 
 
