@@ -4,6 +4,7 @@ Rule: an `OSError` never leaves a use case of the server; `storage_errors` conve
 """
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def storage_errors(place: Path) -> Iterator[None]:
 
 def storage_error(place: Path, error: OSError) -> StorageError:
     """Return the error for `place`, with a hint for the errno."""
-    where = error.filename if isinstance(error.filename, str) else place
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else place
     return StorageError(f"{where}: {error.strerror or error}", hint=_hint(place, error.errno))
 
 
