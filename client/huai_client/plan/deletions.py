@@ -111,7 +111,7 @@ def parse_limit(limit: str) -> tuple[int, bool]:
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
-            f"max_delete: {limit!r} is neither a count nor a share",
+            f"{limit!r} is neither a count nor a share of deletions",
             hint="write a number or a percentage, such as 5000 or 10%",
         )
     return int(number), number != limit
