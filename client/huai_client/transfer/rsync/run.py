@@ -95,7 +95,8 @@ class RsyncProcess:
             )
             self._process = run_in(bounds.domain, start)
             if bounds.file:
-                with suppress(ProcessLookupError):
+                # Another process may have a lower hard limit, or be gone.
+                with suppress(ProcessLookupError, PermissionError):
                     limit = (bounds.file, bounds.file)
                     resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, limit)
         except OSError as error:
