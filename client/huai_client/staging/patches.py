@@ -162,17 +162,17 @@ def finish_patches(journals: Journals) -> list[str]:
     left as they are, and the next sync compares them.  Raises `PatchError` if the disk fails.
     """
     refused: list[str] = []
-    for name, path, journal in journals.read_all():
-        try:
-            finished = journal is not None and _finish(journal, name, path)
-        except OSError as error:
-            raise PatchError(
-                f"{show(path)}: half changed in place: {error.strerror}",
-                hint="make room, or repair the disk, and sync again",
-            ) from error
-        if not finished:
-            refused.append(show(path) if journal else "a file whose journal is damaged")
-        journals.drop(name)
+    place = "journals of changes in place"
+    try:
+        for name, path, journal in journals.read_all():
+            place = f"{show(path)}: half changed in place"
+            if journal is None or not _finish(journal, name, path):
+                refused.append(show(path) if journal else "a file whose journal is damaged")
+            journals.drop(name)
+    except OSError as error:
+        raise PatchError(
+            f"{place}: {error.strerror}", hint="make room, or repair the disk, and sync again"
+        ) from error
     return refused
 
 
