@@ -199,7 +199,20 @@ def lookup_calls(tree: Path, call: HeldCall) -> Calls:
         "leaf": lambda: lookup.leaf(b"file"),
         "subtree": lambda: lookup.subtree(b"a"),
         "level": lambda: lookup.level(b"", root),
+        "attributes": lambda: lookup.attributes(b"a"),
+        "part": lambda: lookup.part(b"", 0, 9),
     }
+
+
+def name_index_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
+    names, query = _native.NameIndex(1000), (b"", b"file", 9)
+    call.is_inside.clear()
+
+    def search() -> object:
+        return names.search((objects, root, 1000), query, 60)
+
+    return search, {"search": search}
 
 
 def bundle_calls(tree: Path, call: HeldCall) -> Calls:
@@ -318,6 +331,7 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "Comparison": comparison_calls,
     "Walk": walk_calls,
     "Lookup": lookup_calls,
+    "NameIndex": name_index_calls,
     "BundleReader": bundle_calls,
     "Digested": digested_calls,
     "FileList": file_list_calls,

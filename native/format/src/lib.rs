@@ -28,5 +28,7 @@ pub mod diff;
 
 pub mod walks;
 
+pub mod search;
+
 pub mod content;
 pub mod proof;

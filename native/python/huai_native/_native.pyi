@@ -584,6 +584,17 @@ class Lookup:
         Returns None if there is neither at `path`.
         """
 
+    def attributes(self, path: bytes) -> bytes | None:
+        """Return the attribute fields of a directory; None without a directory at `path`."""
+
+    def part(
+        self, path: bytes, start: int, most: int
+    ) -> tuple[_Listing, _Batch | None, int] | None:
+        """Return a directory, some of its entries from number `start` on, and the number of all.
+
+        Subdirectories come first, then files and symlinks, by name.  None without a directory.
+        """
+
     def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk[_Listing]:
         """Return the listings of a directory and all below it, whole ones; none if it is missing.
 
@@ -592,6 +603,27 @@ class Lookup:
 
     def level(self, path: bytes, tree: bytes) -> Walk[_Listing | tuple[bytes, bytes]]:
         """Return one own directory in tree order; own subdirectories are path and id."""
+
+@final
+class NameIndex:
+    """The names of a module's snapshots, which keeps about `most` bytes for searches to come.
+
+    Names of what is unchanged since another commit are not read again.  One thread searches at a
+    time.
+    """
+
+    def __new__(cls, most: int) -> NameIndex: ...
+    def search(
+        self, lent: _Snapshot, query: tuple[bytes, bytes, int], seconds: float
+    ) -> tuple[_Batch | None, Literal["hits", "time"] | None, int]:
+        """Find entries below a directory, by a text, in tree order; `query` ends with their most.
+
+        Names must have the text, or paths, if it has a slash.  With `*` or `?` the whole name must
+        match, or the end of the path.  ASCII letters are compared without case.  A search takes
+        `seconds` at most.  Returns the limit that ended the search before all was searched, and the
+        bytes that are kept, about, as well.  Raises `FormatError` if metadata are damaged;
+        exceptions of the reader are passed on unchanged.
+        """
 
 @final
 class BundleReader:

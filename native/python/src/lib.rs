@@ -88,6 +88,8 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::listings::write_tree;
     #[pymodule_export]
+    use crate::snapshots::name_index::NameIndex;
+    #[pymodule_export]
     use crate::snapshots::snapshot::{Lookup, Walk, read_own_directory};
     #[pymodule_export]
     use crate::source::{EntryList, RsyncList, TextList, compare_file_lists, read_recent};

@@ -60,6 +60,11 @@ def decode_batch(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
         yield role, entry, other
 
 
+def batch_entries(batch: Batch | None) -> list[Entry]:
+    """Return the entries of a batch; none for None."""
+    return [entry for _, entry, _ in decode_batch(batch)] if batch else []
+
+
 def decode_entries(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
     """Yield the entries of a listing, without the first `skip`, most of which are not decoded.
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from huai_native import _native
-from huai_schema.codec.columns import decode_entries
+from huai_schema.codec.columns import batch_entries, decode_entries
 from huai_schema.codec.lines import decode_directory, decode_leaves
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -85,8 +85,8 @@ class Snapshot:
 
     def directory(self, path: RelPath) -> Directory | None:
         """Return the directory at `path`, or None if no directory is there."""
-        listing = self.listing(path)
-        return None if listing is None else decode_directory(path, listing.attributes)
+        attributes = self._lookup.attributes(path)
+        return None if attributes is None else decode_directory(path, attributes)
 
     def entry(self, path: RelPath) -> Entry | None:
         """Return the entry at `path`, or None if the snapshot has no such path."""
@@ -105,6 +105,17 @@ class Snapshot:
     def listing(self, path: RelPath) -> Listing | None:
         """Return the listing of the directory at `path`, or None if no directory is there."""
         return next(self.subtree(path), None)
+
+    def part(self, path: RelPath, start: int, most: int) -> tuple[Listing, list[Entry], int] | None:
+        """Return a directory, at most `most` of its entries, and the number of all of them.
+
+        The entries begin with number `start`: subdirectories, then files and symlinks, by name.
+        None if no directory is there.
+        """
+        if (part := self._lookup.part(path, start, most)) is None:
+            return None
+        listing, batch, total = part
+        return Listing._make(listing), batch_entries(batch), total
 
     def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
         """Yield the listings of the directory at `path` and all below it, in tree order.

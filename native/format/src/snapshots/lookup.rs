@@ -79,6 +79,22 @@ impl<R: ObjectReader> Lookup<R> {
         leaf.map_err(|error| at(&here, error))
     }
 
+    /// Return the attribute fields of the directory at `path`; `None` if it is missing.
+    pub fn attributes(&mut self, path: &RelPath) -> Result<Option<Shared>> {
+        let (here, tree) = self.own_above(path)?;
+        let rest = below(path, &here);
+        if rest.is_empty() {
+            let piece = self.open(&here, tree)?.directory.manifest;
+            return Ok(Some(
+                self.snapshot.manifest(None, &piece, &here)?.own.attributes,
+            ));
+        }
+        let start = Start::Directory(first_name(rest).to_vec());
+        let manifest = self.manifest(&here, tree, &start)?;
+        let block = manifest.as_ref().and_then(|manifest| manifest.block(rest));
+        Ok(block.map(|block| block.attributes.clone()))
+    }
+
     /// Return the directory at `path`, without its subdirectories; `None` if it is missing.
     pub fn listing(&mut self, path: &RelPath) -> Result<Option<Listing>> {
         let snapshot = self.snapshot();
@@ -140,7 +156,7 @@ impl<R: ObjectReader> Lookup<R> {
     }
 
     /// Return path and id of the innermost own directory at `path` or above it.
-    fn own_above(&mut self, path: &RelPath) -> Result<(RelPath, Oid)> {
+    pub(crate) fn own_above(&mut self, path: &RelPath) -> Result<(RelPath, Oid)> {
         let (mut here, mut tree) = self.nearest(path);
         while here != *path {
             let name = first_name(below(path, &here));

@@ -156,20 +156,21 @@ impl Manifest {
         self.inline.iter().find(|each| each.name == name)
     }
 
+    /// Return the block of the directory at `path`, relative to the manifest's own directory.
+    pub fn block(&self, path: &[u8]) -> Option<&ManifestBlock> {
+        if path.is_empty() {
+            return Some(&self.own);
+        }
+        let top = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+        let relative = escape(path);
+        let mut blocks = self.directory(top)?.blocks.iter();
+        blocks.find(|block| *block.relative == *relative)
+    }
+
     /// Return the line and digest of the leaf at `rest`, relative to the manifest's own directory; `None` if it is missing.
     pub fn leaf(&self, rest: &[u8]) -> Result<Option<(Shared, Shared)>> {
         let (above, name) = split(rest);
-        let block = if above.is_empty() {
-            Some(&self.own)
-        } else {
-            let top = above.split(|&byte| byte == b'/').next().unwrap_or_default();
-            let relative = escape(above);
-            let mut blocks = self
-                .directory(top)
-                .into_iter()
-                .flat_map(|each| &each.blocks);
-            blocks.find(|block| *block.relative == *relative)
-        };
+        let block = self.block(above);
         block.map_or(Ok(None), |block| block.leaf(name))
     }
 

@@ -121,27 +121,34 @@ impl<R: ObjectReader> Snapshot<R> {
         mut take: impl FnMut(Located, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let place = &directory.path;
-        let first = Located {
-            start: Start::Own,
-            name: None,
-            piece: directory.manifest,
-        };
-        take(first, b"")?;
+        for (name, piece) in self.piece_ids(directory)? {
+            let (mut start, mut text) = (Start::Own, Vec::new());
+            if name.is_some() {
+                text = self.manifest_text(name, &piece, place)?;
+                start = start_of(&text, place)?;
+            }
+            take(Located { start, name, piece }, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Return the names and ids of all pieces, the first one and then the later ones in any
+    /// order; reads none of them.
+    pub(crate) fn piece_ids(&self, directory: &OwnDirectory) -> Result<Vec<(PieceName, Piece)>> {
+        let place = &directory.path;
         let texts = PieceTree::texts(&self.reader, directory.pieces, place).all()?;
         let columns = PieceTree::columns(&self.reader, directory.piece_digests, place).all()?;
         if !columns.keys().all(|key| texts.contains_key(key)) {
             let rule = "a digest column without its manifest";
             return Err(at(place, Error::new(rule)));
         }
-        for (key, manifest) in texts {
+        let later_pieces = texts.into_iter().map(|(key, manifest)| {
             let column = columns.get(&key).copied();
-            let piece = Piece { manifest, column };
-            let name = Some(key);
-            let text = self.manifest_text(name, &piece, place)?;
-            let start = start_of(&text, place)?;
-            take(Located { start, name, piece }, &text)?;
-        }
-        Ok(())
+            (Some(key), Piece { manifest, column })
+        });
+        Ok(std::iter::once((None, directory.manifest))
+            .chain(later_pieces)
+            .collect())
     }
 
     /// Return the ids of all pieces, without reading them.
@@ -152,7 +159,12 @@ impl<R: ObjectReader> Snapshot<R> {
     }
 
     /// Read the text of a piece, checking its size, and that its key is that of its start.
-    fn manifest_text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Vec<u8>> {
+    pub(crate) fn manifest_text(
+        &self,
+        name: PieceName,
+        piece: &Piece,
+        place: &RelPath,
+    ) -> Result<Vec<u8>> {
         let text = self.reader.read(&piece.manifest, Kind::Blob)?;
         if text.len() > MANIFEST_BYTES {
             let rule = format!("a manifest of more than {MANIFEST_BYTES} bytes");
@@ -173,18 +185,24 @@ pub(super) fn holding<'a>(pieces: &'a [Located], start: &Start) -> Option<&'a Lo
 
 /// Return the start of a piece with this text.
 fn start_of(text: &[u8], place: &RelPath) -> Result<Start> {
-    let start = piece_start(text)?;
-    if start.is_empty() {
-        return Ok(Start::Own);
+    Start::parse(piece_start(text)?, place)
+}
+
+impl Start {
+    /// Parse the escaped name with which a piece begins; empty for the directory's own line.
+    pub(crate) fn parse(start: &[u8], place: &RelPath) -> Result<Self> {
+        if start.is_empty() {
+            return Ok(Self::Own);
+        }
+        let parsed = match start.strip_suffix(b"/") {
+            None => unescape(start).map(|name| Self::Leaf(name.into_owned())),
+            Some(name) => unescape(name).map(|name| {
+                let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
+                Self::Directory(key.collect())
+            }),
+        };
+        parsed.map_err(|error| at(place, error))
     }
-    let parsed = match start.strip_suffix(b"/") {
-        None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
-        Some(name) => unescape(name).map(|name| {
-            let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
-            Start::Directory(key.collect())
-        }),
-    };
-    parsed.map_err(|error| at(place, error))
 }
 
 /// Return an error unless the piece `name` is named after its start.

@@ -3,9 +3,11 @@
 mod digested;
 mod found_digests;
 mod hardlink;
+mod part;
 mod undigested;
 
 pub use digested::{Digested, DigestedFile};
 pub use found_digests::FoundDigests;
 pub use hardlink::check_hardlinks;
+pub use part::read_part;
 pub use undigested::{Undigested, UndigestedFile};

@@ -7,4 +7,5 @@ pub(crate) mod entries;
 pub(crate) mod filter;
 pub(crate) mod listing_hash;
 pub(crate) mod listings;
+pub(crate) mod name_index;
 pub(crate) mod snapshot;

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use huai_format::diff::Columns;
 use huai_format::path::RelPath;
 use huai_format::snapshots::{self, EntryLimit, Level, Snapshot, Step, Subtree};
+use huai_format::walks::read_part;
 use huai_git::oid::Oid;
 use huai_plan::filter::Selector;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use super::columns::{Batch, batch};
 use super::filter::Filter;
 use crate::packs::lent::{Reader, snapshot};
 use crate::packs::read::parse_oid;
@@ -17,6 +20,9 @@ use crate::sys::guarded::Guarded;
 
 /// The children by name with their ids; the ids of the manifest, its digests, pieces, and theirs.
 type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
+
+/// A directory, some of its entries, and the number of all.
+type Part<'py> = (Bound<'py, PyTuple>, Option<Batch<'py>>, usize);
 
 /// Decode the git tree of an own directory.
 #[pyfunction]
@@ -70,6 +76,29 @@ impl Lookup {
             .leaf(&RelPath::trusted(path))
             .map_err(refuse)?;
         Ok(leaf.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
+    }
+
+    fn attributes(&self, path: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
+        let attributes = self.0.lock().attributes(&RelPath::trusted(path));
+        Ok(attributes.map_err(refuse)?.map(|text| text.to_vec()))
+    }
+
+    fn part<'py>(
+        &self,
+        py: Python<'py>,
+        path: Vec<u8>,
+        start: usize,
+        most: usize,
+    ) -> PyResult<Option<Part<'py>>> {
+        let (mut entries, rows) = (Columns::new(most), start..start.saturating_add(most));
+        let part = py.detach(|| {
+            let path = RelPath::trusted(path);
+            read_part(&mut self.0.lock(), &path, &rows, &mut entries)
+        });
+        let Some((own, total)) = part.map_err(refuse)? else {
+            return Ok(None);
+        };
+        Ok(Some((listing(py, &own)?, batch(py, &entries)?, total)))
     }
 
     /// Return the listings of a directory and all below it that any of the filters mirrors.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_native._native import check_hardlinks
+from huai_native._native import NameIndex, check_hardlinks
 from huai_schema.diff.diff import diff
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
@@ -184,6 +184,25 @@ def test_a_bomb_of_empty_trees_is_no_bomb() -> None:
     root = forge.tree({b"m": forge.blob(OWN)}, {b"p": tree})
     forge.refused(root, "empty or too large")
     assert len(forge.objects.read_ids) < 100
+
+
+def test_a_search_in_a_bomb_ends_with_its_time() -> None:
+    # Forty levels with two names each.
+    forge = Forge()
+    tree = forge.own(OWN)
+    for _ in range(40):
+        tree = forge.own(OWN, a=tree, b=tree)
+    names = NameIndex(1 << 20)
+    batch, limit, _ = names.search((forge.objects, tree, 10), (b"", b"none", 9), 0.1)
+    assert (batch, limit) == (None, "time")
+    assert len(forge.objects.read_ids) < 100
+
+
+def test_a_search_refuses_a_manifest_out_of_order() -> None:
+    forge = Forge()
+    tree = forge.own(OWN + b"c\t1\t0\nb\t1\t0\na\t1\t0\n")
+    with pytest.raises(FormatError, match="out of order"):
+        NameIndex(1 << 20).search((forge.objects, tree, 10), (b"", b"a", 9), 60)
 
 
 def test_subdirectories_that_are_named_count_before_they_are_read() -> None:
