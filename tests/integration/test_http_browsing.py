@@ -9,6 +9,7 @@ from urllib.parse import quote, urljoin
 import httpx
 import pytest
 
+from huai_server.http.pages.search import Searcher
 from tests.support.html import Element, parse
 from tests.support.upstream import Site, Upstream, site
 
@@ -93,6 +94,7 @@ def test_a_directory_shows_its_readme(client: httpx.Client, place: Site) -> None
     texts = {
         b"a/README": b"<script>alert(1)\n\n" + "中文".encode(),
         b"b/README.md": b"x" * 20_000,
+        b"b/A": b"before",
         b"b/README.rst": b"other",
         b"c/README": b"broken \xff",
         b"d/README": b"\x1b[31mred",
@@ -355,6 +357,63 @@ def test_a_search_of_all_modules(tmp_path: Path) -> None:
         assert len(names(follow(client, "/search", more)[1])) == 30
         assert "0 found" in get(client, "/search?q=wanted-by-none").text
         assert get(client, "/search").all("h2") == []
+        # As many as are shown of each module are all that there are.
+        page = get(client, "/search?q=wanted-by-all-1?")
+        assert len(names(page)) == 10
+        many.many(b"twenty", 20)
+        many.commit()
+        page = get(client, "/search?q=twenty/")
+        assert len(names(page)) == 20
+        assert [each for each in page.all("a") if each.text == "More in this module"] == []
+        results = client.get("/api/v1/search?q=Wanted-by-all").json()
+        assert results["next"] is None
+        assert [
+            (each["module"], each["serial"], len(each["entries"]), each["complete"])
+            for each in results["modules"]
+        ] == [(many.name, 2, 20, False), (few.name, 1, 1, True)]
+        entry = results["modules"][1]["entries"][0]
+        assert (entry["path"], entry["type"], entry["size"]) == ("dir/Wanted-by-all <b>", "file", 0)
+        results = client.get(f"/api/v1/search?q=wanted-by-all&start={few.name}").json()
+        assert [each["module"] for each in results["modules"]] == [few.name]
+        assert client.get("/api/v1/search").json() == {"modules": [], "next": None}
+        assert "/api/v1/search" in get(client, "/api").text
+
+
+def test_a_search_follows_commits(client: httpx.Client, up: Upstream) -> None:
+    up.many(b"many", 500)
+    up.put(b"pool/first.deb")
+    up.commit()
+    latest = f"/modules/{up.name}/tree/latest?q=first"
+    assert names(get(client, latest)) == ["pool/first.deb"]
+    up.put(b"pool/first.deb", b"changed")
+    up.put(b"pool/first-2.deb", b"22")
+    up.commit()
+    page = get(client, latest)
+    assert names(page) == ["pool/first-2.deb", "pool/first.deb"]
+    assert "7 B" in page.one("tbody").text
+    assert names(get(client, f"/modules/{up.name}/tree/1?q=first")) == ["pool/first.deb"]
+
+
+def test_searches_keep_a_limit_of_memory_and_of_time(tmp_path: Path) -> None:
+    with site(tmp_path / "site") as place:
+        modules = {}
+        for up in (place.upstream(), place.upstream(), place.upstream()):
+            up.many(b"many", 500)
+            up.commit()
+            modules[up.name] = up.places.repository
+        for most_bytes in (0, 5000, 1 << 20):
+            searcher = Searcher(most_bytes)
+            for _ in range(2):
+                results = searcher.search_all(modules, b"7", "")
+                limits = {name: each.hits.limit for name, each in results.modules.items()}
+                assert limits == dict.fromkeys(modules, "hits")
+                assert searcher.kept_bytes <= most_bytes
+        # Without any time, each part ends at its first module, and the next begins after it.
+        searcher, starts = Searcher(seconds=0), [""]
+        for _ in modules:
+            results = searcher.search_all(modules, b"7", starts[-1])
+            starts.append(results.next or "end")
+        assert starts == ["", *[*modules][1:], "end"]
 
 
 def test_damaged_metadata_have_a_page(client: httpx.Client, up: Upstream) -> None:

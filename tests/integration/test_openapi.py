@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from huai_server.http.api import ErrorModel, ModuleModel, ModulesModel
 from huai_server.http.app import HealthModel
 from huai_server.http.mirrors.answers import AllMirrorsModel, ModuleMirrorsModel
-from huai_server.http.tree_api import CommitsModel, DifferencesModel, EntriesModel
+from huai_server.http.tree_api import CommitsModel, DifferencesModel, EntriesModel, SearchModel
 from tests.integration.test_events import subscribed
 from tests.support.committing import SECONDS, run_server
 from tests.support.serving import Serving, serving
@@ -29,6 +29,7 @@ MODELS: dict[str, type[BaseModel]] = {
         ModuleMirrorsModel,
         ModuleModel,
         ModulesModel,
+        SearchModel,
     )
 }
 ADVERT = f"/git/{NAME}.git/info/refs"
@@ -50,6 +51,8 @@ REQUESTS: tuple[tuple[str, str, int, dict[str, str]], ...] = (
     ("GET", f"/api/v1/modules/{NAME}/tree/1", 304, {"If-None-Match": "*"}),
     ("GET", f"/api/v1/modules/{NAME}/tree/1/file", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/tree/1/none", 404, {}),
+    ("GET", "/api/v1/search?q=file", 200, {}),
+    ("GET", "/api/v1/search", 304, {"If-None-Match": "*"}),
     ("GET", f"/api/v1/modules/{NAME}/diff/1..1", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/diff/1..9", 404, {}),
     ("GET", f"/api/v1/modules/{NAME}/metalink/file", 200, {}),

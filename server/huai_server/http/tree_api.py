@@ -16,12 +16,12 @@ from pydantic import Field
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Entry, entry_values
-from huai_schema.paths import RelPath, path_as_text
+from huai_schema.paths import path_as_text
 from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.api import ErrorModel, Model
 from huai_server.http.asgi.conditions import respond
-from huai_server.http.pages.browse import SEARCHED_BYTES, Browser
+from huai_server.http.pages.browse import Browser
 from huai_server.http.pages.history import commits_below
 from huai_server.http.pages.reading import (
     ROWS,
@@ -30,11 +30,12 @@ from huai_server.http.pages.reading import (
     open_both,
     open_commit,
     read_place,
-    search,
 )
+from huai_server.http.pages.search import Hits, encode_text
 from huai_server.store.repository import Head
 
 _ABOVE = 7
+_COMPLETE = "false if a search ended at its limit of hits or of time"
 _NEXT = "`start` of the next part; null for the last one"
 _COMMIT = "a serial, the beginning of an id, or `latest`"
 
@@ -81,7 +82,25 @@ class EntriesModel(Model):
     serial: int
     entries: list[EntryModel]
     next: int | None = Field(description=_NEXT)
-    complete: bool = Field(description="false if a search ended at its limit")
+    complete: bool = Field(description=_COMPLETE)
+
+
+class ModuleHitsModel(Model):
+    """The entries found in the newest commit of a module: 20 at most."""
+
+    module: str
+    serial: int
+    entries: list[EntryModel]
+    complete: bool = Field(description=_COMPLETE)
+
+
+class SearchModel(Model):
+    """The results of a search in all modules, by name; those without a hit are left out."""
+
+    modules: list[ModuleHitsModel]
+    next: str | None = Field(
+        description="`start` of the next part, for which no time was left; null for the last one"
+    )
 
 
 class DifferenceModel(Model):
@@ -112,7 +131,7 @@ _ANSWERS: Mapping[int | str, dict[str, Any]] = {
 
 def router(access: Access, browser: Browser) -> APIRouter:
     """Return the routes below `/api/v1`; `browser` limits how many read at a time."""
-    routes = APIRouter(prefix="/api/v1/modules/{name}", tags=["commits"])
+    routes = APIRouter(prefix="/api/v1", tags=["commits"])
 
     async def answer(
         request: Request, name: str, read: Callable[[Path], dict[str, Any]]
@@ -122,7 +141,7 @@ def router(access: Access, browser: Browser) -> APIRouter:
         values = await browser.read(access.client(request.scope), lambda: read(repository))
         return respond(request, json.dumps(values), "application/json")
 
-    @routes.get("/commits", response_model=CommitsModel, responses={**_ANSWERS})
+    @routes.get("/modules/{name}/commits", response_model=CommitsModel, responses={**_ANSWERS})
     async def commits(name: str, request: Request, before: str = "") -> Response:
         """The newest commits, or those below the serial `before`."""
         below = parse_number(before)
@@ -133,23 +152,39 @@ def router(access: Access, browser: Browser) -> APIRouter:
 
         return await answer(request, name, read)
 
-    @routes.get("/tree/{commit}", response_model=EntriesModel, responses={**_ANSWERS})
     @routes.get(
-        "/tree/{commit}/{path:any_text}", response_model=EntriesModel, responses={**_ANSWERS}
+        "/modules/{name}/tree/{commit}", response_model=EntriesModel, responses={**_ANSWERS}
+    )
+    @routes.get(
+        "/modules/{name}/tree/{commit}/{path:any_text}",
+        response_model=EntriesModel,
+        responses={**_ANSWERS},
     )
     async def tree(
         name: str, commit: str, request: Request, start: str = "", q: str = ""
     ) -> Response:
         """A file, or a part of a directory; with `q` a search below it."""
         path = requested_path(request.scope["raw_path"].removesuffix(b"/"), _ABOVE)
-        needle = q.encode(errors="surrogateescape")[:SEARCHED_BYTES]
-        return await answer(
-            request,
-            name,
-            lambda repository: _tree(repository, commit, path, parse_number(start), needle),
-        )
+        needle = encode_text(q)
 
-    @routes.get("/diff/{commits}", response_model=DifferencesModel, responses={**_ANSWERS})
+        def read(repository: Path) -> dict[str, Any]:
+            opened = open_commit(repository, commit)
+            if needle:
+                hits = browser.searcher.search(repository, opened.snapshot, path, needle)
+                return {"serial": opened.head.info.serial, **_hits_values(hits), "next": None}
+            entries, following = read_place(opened, path, parse_number(start))[:2]
+            return {
+                "serial": opened.head.info.serial,
+                "entries": [*map(_entry_values, entries)],
+                "next": following,
+                "complete": True,
+            }
+
+        return await answer(request, name, read)
+
+    @routes.get(
+        "/modules/{name}/diff/{commits}", response_model=DifferencesModel, responses={**_ANSWERS}
+    )
     async def diff(
         name: str, commits: str, request: Request, start: str = "", kind: str = "all"
     ) -> Response:
@@ -171,29 +206,28 @@ def router(access: Access, browser: Browser) -> APIRouter:
 
         return await answer(request, name, read)
 
+    @routes.get("/search", response_model=SearchModel, responses={304: _ANSWERS[304]})
+    async def search(request: Request, q: str = "", start: str = "") -> Response:
+        """Entries with `q` in their name, in the newest commits of all modules.
+
+        With a slash it is compared with paths.  With `*` or `?`, the whole name has to match, or
+        the end of the path.  ASCII letters are compared without case.  `start`: the first module.
+        """
+        client, modules = access.client(request.scope), access.modules(request.scope)
+        results = await browser.search_all(client, modules, q, start)
+        hits = [
+            {"module": name, "serial": each.serial, **_hits_values(each.hits)}
+            for name, each in results.modules.items()
+        ]
+        text = json.dumps({"modules": hits, "next": results.next})
+        return respond(request, text, "application/json")
+
     return routes
 
 
-def _tree(
-    repository: Path, commit: str, path: RelPath, start: int, needle: bytes
-) -> dict[str, Any]:
-    """Return a directory from number `start` on, a leaf, or the entries below with `needle`.
-
-    They are values for JSON.  `commit` is as for `open_commit`.  Raises 404 if it or `path` is
-    missing.
-    """
-    opened = open_commit(repository, commit)
-    following, complete = None, True
-    if needle:
-        entries, complete = search(opened, path, needle)
-    else:
-        entries, following = read_place(opened, path, start)[:2]
-    return {
-        "serial": opened.head.info.serial,
-        "entries": [*map(_entry_values, entries)],
-        "next": following,
-        "complete": complete,
-    }
+def _hits_values(hits: Hits) -> dict[str, Any]:
+    """Return the results of a search, for JSON."""
+    return {"entries": [*map(_entry_values, hits.entries)], "complete": hits.limit is None}
 
 
 def _entry_values(entry: Entry) -> dict[str, object]:

@@ -6,7 +6,6 @@ wait their turn, and get status 503 if it does not come.
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -16,37 +15,28 @@ from fastapi import Response
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import File
-from huai_schema.errors import HuaiError
-from huai_schema.paths import ROOT, RelPath, ancestors, parent
+from huai_schema.paths import RelPath, ancestors, parent
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.pages.reading import (
     KINDS,
-    LATEST,
     ROWS,
-    SEARCH_SECONDS,
-    Hits,
     Opened,
     differences,
-    find_readme,
     kind_of,
     open_both,
     open_commit,
     read_place,
-    search,
     versions,
 )
 from huai_server.http.pages.recipes import download_urls
 from huai_server.http.pages.rendering import Page
+from huai_server.http.pages.search import AllHits, Searcher, encode_text
 from huai_server.store.repository import Head
 
 if TYPE_CHECKING:
     from huai_schema.entries import Entry
 
 _READERS, _LINE, _WAIT_SECONDS = 2, 32, 20.0
-SEARCHED_BYTES = 200
-"""The most bytes of a text to search for."""
-_MODULE_HITS = 20
-"""The most hits of each module in a search of all."""
 _README_LENGTH = 8000
 """The most characters of a README on a page."""
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -59,20 +49,22 @@ class Browser:
     def __init__(self, read_small: Callable[[str, File, str], Awaitable[bytes | None]]) -> None:
         """`read_small` is that of `ContentApp`."""
         self._read_small = read_small
+        self.searcher = Searcher()
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(
         self, page: Page, repository: Path, location: "Location", view: "View"
     ) -> Response:
         """Return the page of a directory or a file of a commit, or of a search below it."""
-        needle = view.text.encode(errors="surrogateescape")[:SEARCHED_BYTES]
+        needle = encode_text(view.text)
 
         def read() -> dict[str, object]:
             """Return the values of the page, read from the repository."""
             opened = open_commit(repository, location.commit)
             values: dict[str, object] = {"head": opened.head, "text": view.text}
             if needle:
-                return values | {"hits": search(opened, location.path, needle)}
+                hits = self.searcher.search(repository, opened.snapshot, location.path, needle)
+                return values | {"hits": hits}
             return values | _directory_or_file(repository, opened, location, view)
 
         values = await self.read(page.client, read)
@@ -85,31 +77,21 @@ class Browser:
         return page.render(template, {**common, "commit": location.commit, **values})
 
     async def search_page(self, page: Page, modules: Mapping[str, Path], text: str) -> Response:
-        """Return the page of a search in the newest commits of all these modules.
+        """Return the page of a search in the newest commits of all these modules."""
+        results = await self.search_all(page.client, modules, text)
+        return page.render("search_all.html", {"text": text, "results": results})
 
-        A module that has no commit or is damaged is left out.
+    async def search_all(
+        self, client: str, modules: Mapping[str, Path], text: str, start: str = ""
+    ) -> AllHits:
+        """Search in the newest commits of all these modules, as `Searcher` does, in its turn.
+
+        Finds nothing for an empty text.
         """
-        needle = text.encode(errors="surrogateescape")[:SEARCHED_BYTES]
-
-        def read() -> dict[str, Hits]:
-            end = time.monotonic() + SEARCH_SECONDS
-            hits: dict[str, Hits] = {}
-            for name, repository in sorted(modules.items()):
-                try:
-                    opened = open_commit(repository, LATEST)
-                    hits[name] = search(opened, ROOT, needle, end, _MODULE_HITS)
-                except HuaiError:
-                    continue
-            return hits
-
-        all_hits = await self.read(page.client, read) if needle else {}
-        hits = {name: each for name, each in all_hits.items() if each.entries}
-        # A module whose search ended early without its number of hits ran out of time.
-        complete = all(
-            each.complete or len(each.entries) == _MODULE_HITS for each in all_hits.values()
-        )
-        values = {"text": text, "hits": hits, "complete": complete}
-        return page.render("search_all.html", values)
+        needle = encode_text(text)
+        if not needle:
+            return AllHits({}, None)
+        return await self.read(client, lambda: self.searcher.search_all(modules, needle, start))
 
     async def diff_page(
         self, page: Page, repository: Path, name: str, commits: str, view: "View"
@@ -171,8 +153,8 @@ def _directory_or_file(
     path = location.path
     place = read_place(opened, path, view.start)
     if place.total is not None:
-        readme = None if view.start else find_readme(opened, path)
-        return {"directory": place, "start": view.start, "rows": ROWS, "readme": readme}
+        values = {"directory": place, "start": view.start, "rows": ROWS}
+        return {**values, "readme": place.readme}
     urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
     past = None if view.past is None else versions(repository, path, view.past)
     return {"entry": place.entries[0], "urls": urls, "versions": past}

@@ -1,39 +1,34 @@
-"""Reading commits for pages: a directory, a search, a comparison; each a page at a time.
+"""Reading commits for pages: a directory, a comparison, versions; each a page at a time.
 
 Runs in threads.  Rules: each read is bounded in time or entries, whatever a commit holds; and long
 work pauses, because a working thread blocks the event loop.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.descriptor import Descriptor
-from huai_schema.codec.escaping import escape, unescape
-from huai_schema.codec.lines import decode_directory
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.layout.snapshot import Snapshot, leaves_from
-from huai_schema.paths import RelPath, basename, join, parent
+from huai_schema.paths import RelPath
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.history import KEPT, newest_commits
 from huai_server.store.repository import Head, Repository
 
 ROWS = 200
-"""Names, hits or differences on one page."""
-SEARCH_SECONDS = 3.0
+"""Names or differences on one page."""
+_VERSIONS_SECONDS = 3.0
 _WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
 """Differences that may be skipped for a later page; beyond them, use git."""
 _FEWEST_DIGITS = 6
-_WILDCARDS = re.compile(rb"[*?]+")
 _READMES = (b"README", b"README.txt", b"README.md")
 KINDS = ("all", "added", "removed", "changed", "moved")
 """The kinds of differences that a page can be limited to."""
@@ -67,14 +62,8 @@ class Place(NamedTuple):
     """The place where the next part of the directory begins; None for the last part."""
     total: int | None = None
     """The number of names in the directory; None for a leaf."""
-
-
-class Hits(NamedTuple):
-    """The results of a search."""
-
-    entries: list[Entry]
-    complete: bool
-    """False if the search ended at its limit of hits or of time."""
+    readme: File | None = None
+    """The first of README, README.txt and README.md in the directory."""
 
 
 class Differences(NamedTuple):
@@ -140,71 +129,30 @@ def _parse_time(text: str) -> float:
 
 
 def read_place(opened: Opened, path: RelPath, start: int) -> Place:
-    """Read a leaf, or `ROWS` names of a directory from number `start` on; raises 404 if missing."""
+    """Read a leaf, or `ROWS` names of a directory from number `start` on; raises 404 if missing.
+
+    The README is looked up for the first part of a directory only.
+    """
     snapshot = opened.snapshot
     if path and (leaf := snapshot.leaf(path)):
         return Place([leaf])
-    tree = snapshot.own_tree(path)
-    if tree is None:
-        steps: Iterator[Listing | tuple[RelPath, bytes]] = snapshot.subtree(path)
-    else:
-        steps = snapshot.level(path, tree)
-    own = next(steps, None)
-    if not isinstance(own, Listing):
+    part = snapshot.part(path, start, ROWS)
+    if part is None:
         raise HttpError(404, "the commit names no such path")
-    below = (RelPath(step[0]) for step in steps)
-    directories = [each for each in below if parent(each) == path]
-    total = len(directories) + own.leaves.count(b"\n")
-    read_directories = [snapshot.directory(each) for each in directories[start : start + ROWS]]
-    first = max(0, start - len(directories))
-    leaves = [*islice(leaves_from(own, first), ROWS - len(read_directories))]
+    own, entries, total = part
     later = start + ROWS if start + ROWS < total else None
-    return Place([*filter(None, read_directories), *leaves], later, total)
+    return Place(entries, later, total, None if start else _find_readme(own))
 
 
-def find_readme(opened: Opened, path: RelPath) -> File | None:
+def _find_readme(listing: Listing) -> File | None:
     """Return the first of README, README.txt and README.md in a directory; None without any."""
-    leaves = (opened.snapshot.leaf(join(path, name)) for name in _READMES)
+    if b"README" not in listing.leaves:  # much quicker than the next ones
+        return None
+    lines = b"\n" + listing.leaves
+    places = (lines.find(b"\n%b\t" % name) for name in _READMES)
+    numbers = (lines.count(b"\n", 0, place) for place in places if place >= 0)
+    leaves = (next(leaves_from(listing, number)) for number in numbers)
     return next((leaf for leaf in leaves if isinstance(leaf, File)), None)
-
-
-def search(
-    opened: Opened, path: RelPath, text: bytes, end: float | None = None, most: int = ROWS
-) -> Hits:
-    """Find paths below a directory with `text` in their name; in the path, if it has a slash.
-
-    With `*` or `?`, the whole name has to match, or the end of the path.  ASCII letters are
-    compared without case.  `end`: the monotonic time of the limit, by default in `SEARCH_SECONDS`.
-    `most`: the limit of hits.
-    """
-    matches, literal = _matcher(text.lower())
-    end = time.monotonic() + SEARCH_SECONDS if end is None else end
-    hits: list[Entry] = []
-    for listing in with_pauses(opened.snapshot.subtree(path)):
-        if listing.attributes and matches(listing.path.lower()):
-            hits.append(decode_directory(listing.path, listing.attributes))
-        for name in _names_with(listing.leaves, literal):
-            child = join(listing.path, name)
-            leaf = opened.snapshot.leaf(child) if matches(child.lower()) else None
-            if leaf is not None:
-                hits.append(leaf)
-            if len(hits) >= most or time.monotonic() > end:
-                break
-        if len(hits) >= most or time.monotonic() > end:
-            return Hits(hits[:most], complete=False)
-    return Hits(hits, complete=True)
-
-
-def _matcher(text: bytes) -> tuple[Callable[[bytes], object], bytes]:
-    """Return a test of paths in lower case, and the text that each matching name has, escaped."""
-    last, by_path = text.rpartition(b"/")[2], b"/" in text
-    if not _WILDCARDS.search(text):
-        return lambda path: text in (path if by_path else basename(path)), escape(last)
-    glob = (b"*/" + text if by_path else text).replace(b"[", b"[[]")
-    pattern = translate(glob.decode("latin-1"))
-    matches = re.compile(pattern.encode("latin-1")).match
-    literal = escape(max(_WILDCARDS.split(last), key=len))
-    return lambda path: matches(b"/" + path if by_path else basename(path)), literal
 
 
 def with_pauses(
@@ -219,19 +167,6 @@ def with_pauses(
         if clock() - begun >= _WORK_SECONDS:
             pause(_PAUSE_SECONDS)
             begun = clock()
-
-
-def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
-    """Yield the names of the lines that contain `needle` (escaped, lower case) anywhere.
-
-    Other lines are not parsed: of a million names few match.
-    """
-    lowered = leaves.lower()
-    at = lowered.find(needle)
-    while 0 <= at < len(leaves):
-        begin, end = leaves.rfind(b"\n", 0, at) + 1, leaves.index(b"\n", at)
-        yield unescape(leaves[begin:end].partition(b"\t")[0])
-        at = lowered.find(needle, end + 1)
 
 
 def kind_of(difference: Difference) -> str:
@@ -281,7 +216,7 @@ def versions(repository: Path, path: RelPath, commits: Iterable[Head]) -> list[V
     """Return the versions of a path in `commits`, both newest first; reads for at most 3 s."""
     opened = Repository(repository)
     result: list[Version] = []
-    end = time.monotonic() + SEARCH_SECONDS
+    end = time.monotonic() + _VERSIONS_SECONDS
     for head in with_pauses(commits):
         entry = opened.snapshot(head)[1].leaf(path)
         if result and result[-1].entry == entry:
