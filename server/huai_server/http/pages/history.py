@@ -3,7 +3,7 @@
 Reads in threads.  Rule: memory is bounded, however many commits a module keeps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -113,13 +113,13 @@ def commits_below(repository: Path, serial: int, most: int) -> tuple[Sequence[He
 
     The second value is the serial below which the next part is; None for the last part.
     """
-    kept_commits = newest_commits(repository, KEPT)
-    below = [head for head in kept_commits if not serial or head.info.serial < serial]
+    commits = newest_commits(repository, KEPT)
+    older = (head for head in commits if not serial or head.info.serial < serial)
+    below = [*islice(older, most + 1)]
     return below[:most], below[most - 1].info.serial if len(below) > most else None
 
 
-def newest_commits(repository: Path, most: int) -> tuple[Head, ...]:
-    """Return at most `most` of the stored commits, newest first; none before the first one."""
-    if not repository.exists():
-        return ()
-    return tuple(islice(Repository(repository).history(), most))
+def newest_commits(repository: Path, most: int) -> Iterator[Head]:
+    """Yield at most `most` of the stored commits, newest first; none before the first one."""
+    if repository.exists():
+        yield from islice(Repository(repository).history(), most)

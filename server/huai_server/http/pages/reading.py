@@ -5,7 +5,7 @@ work pauses, because a working thread blocks the event loop.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -78,8 +78,7 @@ class Differences(NamedTuple):
 
 def open_commit(repository: Path, name: str) -> Opened:
     """Open the commit that `name` names (`_find_commit`), of the `KEPT` newest; raises 404."""
-    commits = newest_commits(repository, 1 if name == LATEST else KEPT)
-    return _open(repository, commits[_find_commit(commits, name)])
+    return _open(repository, _find_commit(newest_commits(repository, KEPT), name)[1])
 
 
 def open_both(repository: Path, names: str) -> Comparison:
@@ -90,11 +89,12 @@ def open_both(repository: Path, names: str) -> Comparison:
     old_name, dots, new_name = names.partition("..")
     if not dots:
         raise HttpError(404, "there is nothing at this address")
-    commits = newest_commits(repository, KEPT)
-    old, new = _find_commit(commits, old_name), _find_commit(commits, new_name or LATEST)
+    commits = [*newest_commits(repository, KEPT)]
+    old, old_head = _find_commit(commits, old_name)
+    new, new_head = _find_commit(commits, new_name or LATEST)
     return Comparison(
-        _open(repository, commits[old]),
-        _open(repository, commits[new]),
+        _open(repository, old_head),
+        _open(repository, new_head),
         commits[old + 1].commit if old + 1 < len(commits) else None,
         commits[new - 1].commit if new else None,
     )
@@ -106,17 +106,18 @@ def _open(repository: Path, head: Head) -> Opened:
     return Opened(head, snapshot, descriptor)
 
 
-def _find_commit(commits: Sequence[Head], text: str) -> int:
-    """Return the position of the commit that `text` names; `commits` are newest first.
+def _find_commit(commits: Iterable[Head], text: str) -> tuple[int, Head]:
+    """Return position and head of the commit that `text` names; `commits` are newest first.
 
-    That is `latest`, a serial, an id or its first 6 digits or more, or a date, perhaps with a time
-    (UTC), for the newest commit before it.  Raises 404 without such a commit.
+    Those after it are not read.  `text` is `latest`, a serial, an id or its first 6 digits or more,
+    or a date, perhaps with a time (UTC), for the newest commit before it.  Raises 404 without such
+    a commit.
     """
     time_limit = _parse_time(text)
     for position, head in enumerate(commits):
         is_id = len(text) >= _FEWEST_DIGITS and head.commit.startswith(text)
         if is_id or text in {LATEST, str(head.info.serial)} or head.time < time_limit:
-            return position
+            return position, head
     raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
 
 
