@@ -197,7 +197,7 @@ class _Ground:
         self._daemon = f"rsync://127.0.0.1:{self._near(int(url.rpartition(':')[2]))}/huge"
         self._server.run("add", "huge", self._tree, "--content-url", self._daemon)
         self._server.run("commit", "huge")
-        port = self._near(self._closing.enter_context(serving(self._server)))
+        port = self._near(self._closing.enter_context(serving(self._server)).port)
         where = (f"http://127.0.0.1:{port}", self._folder / "ours")
         if self._case.plain:
             self._client.run("add", "huge", *where)

@@ -39,7 +39,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     server.run("commit", "huge")
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        metadata = f"http://127.0.0.1:{stack.enter_context(serving(server))}"
+        metadata = f"http://127.0.0.1:{stack.enter_context(serving(server)).port}"
         limited = f"limit_rate {_RATE};"
         urls = [
             f"{stack.enter_context(nginx(folder, location=limited)).url}/huge"

@@ -66,9 +66,16 @@ class Program(NamedTuple):
         return done.stdout
 
 
+class Serving(NamedTuple):
+    """A running `huai-server serve`."""
+
+    port: int
+    process: int
+
+
 @contextlib.contextmanager
-def serving(server: Program) -> Iterator[int]:
-    """`huai-server serve`; yields its port."""
+def serving(server: Program) -> Iterator[Serving]:
+    """Run `huai-server serve`."""
     process = subprocess.Popen(
         server.command("serve", "--host", "127.0.0.1", "--port", "0", "--json"),
         stdin=subprocess.DEVNULL,
@@ -80,7 +87,7 @@ def serving(server: Program) -> Iterator[int]:
         line = process.stdout.readline()
         if not line:
             raise RuntimeError("huai-server serve did not start")
-        yield int(json.loads(line)["port"])
+        yield Serving(int(json.loads(line)["port"]), process.pid)
     finally:
         end_process(process, _GRACE)
         process.stdout.close()

@@ -21,7 +21,7 @@ from typing import Any
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program, serving
 from tests.bench.stand import Stand
-from tests.support.processes import descendants, end_process
+from tests.support.processes import end_process
 
 MODULE = "pushed"
 OTHERS = 500
@@ -43,12 +43,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     (tree / "file").write_text("0")
     stand.server.run("add", MODULE, tree, "--serve-content")
     with ExitStack() as stack:
-        port = stack.enter_context(serving(stand.server))
-        (process,) = (
-            subscriber_bytes
-            for subscriber_bytes in descendants(_own())
-            if _is_serving(subscriber_bytes)
-        )
+        port, process = stack.enter_context(serving(stand.server))
         url = f"http://127.0.0.1:{port}"
         stand.server.run("commit", MODULE)
         content = "--content-url", f"{url}/content/{MODULE}"
@@ -90,7 +85,7 @@ def _relaying(stand: Stand, first: Program) -> Iterator[Lines]:
     """The lines of a watcher below a server that hands on what `first` applied."""
     server = Program("huai-server", stand.folder / "push-relay")
     server.root.mkdir()
-    with serving(server) as port:
+    with serving(server) as (port, _):
         url = f"http://127.0.0.1:{port}"
         content = "--serve-content", "--content-url", f"{url}/content/{MODULE}"
         server.run("add", MODULE, _dest(first), "--relay", first.root, *content)
@@ -142,14 +137,6 @@ def _subscribe(stack: ExitStack, port: int) -> None:
     other = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=_SECONDS))
     other.sendall(_REQUEST)
     other.recv(1 << 16)
-
-
-def _own() -> int:
-    return int(Path("/proc/self").readlink().name)
-
-
-def _is_serving(process: int) -> bool:
-    return b"serve\0" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def _resident(process: int) -> int:

@@ -155,7 +155,7 @@ class Stand:
     def server_port(self) -> int:
         """The port of the running `huai-server serve`."""
         with _joined(self.server_reads):
-            return self._far(self._closing.enter_context(serving(self.server)))
+            return self._far(self._closing.enter_context(serving(self.server)).port)
 
     @cached_property
     def daemon(self) -> str:
