@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_native import _native
 from huai_native._native import ListingHashes, TreeReader, relink
 from huai_schema.codec.escaping import unescape
 from huai_schema.layout.snapshot import Snapshot
@@ -115,17 +116,27 @@ def test_parts_make_the_tree_of_one_scan(tree: Planted) -> None:
         assert scan.pairs <= set().union(*(each.pairs for each in reads))
 
 
-@given(planted, st.integers(1, 400))
-def test_a_plan_has_large_directories_that_are_not_too_large(tree: Planted, limit: int) -> None:
+def entries_below(snapshot: Snapshot, path: RelPath) -> int:
+    return sum(1 + listing.leaves.count(b"\n") for listing in snapshot.subtree(path))
+
+
+@given(planted, st.integers(1, 400), st.data())
+def test_a_plan_has_large_directories_that_are_not_too_large(
+    tree: Planted, limit: int, data: st.DataObject
+) -> None:
     with tempfile.TemporaryDirectory(prefix="h") as folder:
         root = os.fsencode(folder)
         plant(root, tree)
         objects = MemoryObjects()
         snapshot = Snapshot(objects, read(root, objects).part[0])
         module = Module(folder, engine=ModuleEngine(shard_entries=limit))
-        planned = plan_shards(snapshot, module)
+        planned = plan_shards(snapshot, module, Path(folder) / "none")
         assert sorted(planned) == disjoint(list(planned), root)
         for path, entries in planned.items():
-            listings = list(snapshot.subtree(RelPath(path)))
-            assert entries == sum(1 + listing.leaves.count(b"\n") for listing in listings) <= limit
+            assert entries == entries_below(snapshot, RelPath(path)) <= limit
         assert combined(root, objects, list(planned))[0] == snapshot.tree
+        # What is known of other trees makes no difference.
+        paths = map(RelPath, data.draw(st.lists(st.sampled_from([b"", *planned]), max_size=3)))
+        trees = {path: snapshot.own_tree(path) for path in paths}
+        counts = {tree: entries_below(snapshot, path) for path, tree in trees.items() if tree}
+        assert _native.plan_shards(snapshot.arguments, limit, counts) == list(planned.items())

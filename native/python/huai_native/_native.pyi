@@ -455,6 +455,12 @@ def write_image(
     Returns the number of blocks, None if they exceed 16 TiB, and the number of entries.
     """
 
+def plan_shards(lent: _Snapshot, most: int, known: Mapping[bytes, int]) -> list[tuple[bytes, int]]:
+    """Return the largest directories with at most `most` entries that are worth a scan each.
+
+    Each has its path and entries.  `known` has the entries of trees by their ids.
+    """
+
 def write_tree(listings: Iterable[_Listing], writer: _Writer | None) -> bytes:
     """Write the git objects of a module, whose listings are in tree order; returns its root tree.
 

@@ -90,6 +90,8 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::name_index::NameIndex;
     #[pymodule_export]
+    use crate::snapshots::shards::plan_shards;
+    #[pymodule_export]
     use crate::snapshots::snapshot::{Lookup, Walk, read_own_directory};
     #[pymodule_export]
     use crate::source::{EntryList, RsyncList, TextList, compare_file_lists, read_recent};

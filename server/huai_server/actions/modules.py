@@ -177,11 +177,12 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
     Raises `UnknownModuleError`, `RelayedError`, and `StoreError` for a damaged repository.
     """
     from huai_server.commit import shard_plan, shard_scan
+    from huai_server.commit.shard_record import shards_folder
 
     module, places = load(root).committed_module(name), module_places(root, name)
     with storage_errors(places.folder), metadata_errors(name):
         past, base = shard_scan.base_of(places, None)
-        return base, shard_plan.plan_shards(past, module)
+        return base, shard_plan.plan_shards(past, module, shards_folder(module, places))
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":

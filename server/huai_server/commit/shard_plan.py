@@ -1,59 +1,47 @@
 """The directories that are scanned as shards: the largest ones that are not too large.
 
-Reads the last commit, or the names in the root of a tree without one.
+Reads the last commit, or the names in the root of a tree without one.  Shards of the last commit
+by an engine are not counted again unless they changed since.
 """
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from huai_native import _native
+from huai_program.record_file import RecordFile
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import is_within
+from huai_server.commit.shard_record import ShardRecord
 from huai_server.config.tables import Module
 
-_SMALL = 64
-"""A shard has at least this part of the limit: a smaller one costs more than it saves."""
+_COUNTS = RecordFile(dict[str, int], durable=False)
+"""The entries of trees, whose ids are in hex."""
+_NAME = "counts"
 
 
-class _Open:
-    """A directory whose subdirectories are still to come."""
-
-    def __init__(self, path: bytes) -> None:
-        self.path = path
-        self.entries = 0
-        self.shards: list[tuple[bytes, int]] = []
-        """The shards below it, if it is not one."""
-
-
-def plan_shards(past: Snapshot | None, module: Module) -> dict[bytes, int]:
+def plan_shards(past: Snapshot | None, module: Module, folder: Path) -> dict[bytes, int]:
     """Return the paths of the shards with their entries, which are 0 before the first commit.
 
     From the top down, a directory is cut into its subdirectories until it has at most
     `shard_entries`; far smaller ones are no shards.  A tree of at most so many has no shards.
-    Before the first commit the shards are the directories in the root.
+    Before the first commit the shards are the directories in the root.  `folder` is that of the
+    module's shards.
     """
     if past is None:
-        with os.scandir(bytes(Path(module.path))) as entries:
-            names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
-        return dict.fromkeys(sorted(names), 0)
-    limit = module.engine.shard_entries
-    stack: list[_Open] = []
+        return dict.fromkeys(subdirectories(Path(module.path)), 0)
+    record = _COUNTS.load(folder / _NAME) or {}
+    counts = {bytes.fromhex(tree): entries for tree, entries in record.items()}
+    return dict(_native.plan_shards(past.arguments, module.engine.shard_entries, counts))
 
-    def close() -> None:
-        """Take off the last directory: as a shard, as those below it, or as too small."""
-        closed = stack.pop()
-        above = stack[-1]
-        above.entries += closed.entries
-        if closed.entries > limit:
-            above.shards += closed.shards
-        elif closed.entries * _SMALL > limit:
-            above.shards.append((closed.path, closed.entries))
 
-    for listing in past.listings():
-        while stack and not is_within(listing.path, stack[-1].path):
-            close()
-        stack.append(_Open(listing.path))
-        stack[-1].entries = 1 + listing.leaves.count(b"\n")
-    while len(stack) > 1:
-        close()
-    top = stack[0]
-    return dict(top.shards) if top.entries > limit else {}
+def keep_counts(folder: Path, records: Iterable[ShardRecord]) -> None:
+    """Keep the entries of the shards of a commit for the next plan, if they can be written."""
+    with suppress(OSError):
+        _COUNTS.save(folder / _NAME, {each.tree.hex(): each.entries for each in records})
+
+
+def subdirectories(top: Path) -> list[bytes]:
+    """Return the names of the directories in a directory, sorted."""
+    with os.scandir(bytes(top)) as entries:
+        return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))

@@ -25,7 +25,7 @@ from huai_server.commit.list_record import settings_of
 from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.remarks import Remark
 from huai_server.commit.result import CommitOptions
-from huai_server.commit.shard_plan import plan_shards
+from huai_server.commit.shard_plan import keep_counts, plan_shards
 from huai_server.commit.shard_record import (
     BEGAN,
     NO_BASE,
@@ -140,6 +140,7 @@ class Shards:
                 names += [record.pack + suffix for suffix in (PACK, INDEX)]
             for name in names:
                 (self._results / name).unlink(missing_ok=True)
+        keep_counts(self._folder, filter(None, self._records.values()))
         if None not in self._records.values():
             for table in self._making.reader.tables[1:]:
                 shutil.rmtree(table, ignore_errors=True)
@@ -158,7 +159,7 @@ class Shards:
                 )
             check_record(record, self._base, self._making.module)
             self._records[record.path] = record
-        planned = plan_shards(self._making.past, self._making.module)
+        planned = plan_shards(self._making.past, self._making.module, self._folder)
         self._records.update(
             (path, None)
             for path in planned
@@ -175,7 +176,7 @@ class Shards:
 
         making, now = self._making, time.time()
         start = open_engine(url)
-        planned = plan_shards(making.past, making.module)
+        planned = plan_shards(making.past, making.module, self._folder)
         if not planned:
             return
         with storage_errors(self._results):

@@ -4,10 +4,12 @@ mod digested;
 mod found_digests;
 mod hardlink;
 mod part;
+mod shards;
 mod undigested;
 
 pub use digested::{Digested, DigestedFile};
 pub use found_digests::FoundDigests;
 pub use hardlink::check_hardlinks;
 pub use part::read_part;
+pub use shards::plan_shards;
 pub use undigested::{Undigested, UndigestedFile};

@@ -8,4 +8,5 @@ pub(crate) mod filter;
 pub(crate) mod listing_hash;
 pub(crate) mod listings;
 pub(crate) mod name_index;
+pub(crate) mod shards;
 pub(crate) mod snapshot;

@@ -1,0 +1,33 @@
+//! The plan of shards.
+
+use std::collections::{BTreeMap, HashMap};
+
+use huai_format::snapshots::EntryLimit;
+use huai_format::walks;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::packs::lent::LentSnapshot;
+use crate::packs::read::parse_oid;
+use crate::sys::errors::refuse;
+use crate::sys::wait::wait;
+
+#[pyfunction]
+pub(crate) fn plan_shards(
+    py: Python<'_>,
+    lent: LentSnapshot,
+    most: u64,
+    known: HashMap<Vec<u8>, u64>,
+) -> PyResult<Vec<(Bound<'_, PyBytes>, u64)>> {
+    let counts = known
+        .iter()
+        .map(|(tree, entries)| PyResult::Ok((parse_oid(tree)?, *entries)));
+    let counts = counts.collect::<PyResult<BTreeMap<_, _>>>()?;
+    let planned = wait(py, move |_| {
+        let LentSnapshot { snapshot, limit } = &lent;
+        walks::plan_shards(snapshot, EntryLimit::new(*limit), most, &counts)
+    })?;
+    let planned = planned.map_err(refuse)?.into_iter();
+    let planned = planned.map(|(path, entries)| (PyBytes::new(py, path.as_bytes()), entries));
+    Ok(planned.collect())
+}
