@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from huai_schema.errors import ExitCode
 from huai_server.commit.shard_record import shard_key
 from tests.support.committing import NAME, SECONDS, Upstream, run_server
+from tests.support.dask_cluster import started_cluster, starting
 from tests.support.sharded import (
     committed,
     configure,
@@ -61,7 +63,13 @@ def by_commands(upstream: Upstream) -> dict[str, Any]:
     return done
 
 
-@pytest.mark.parametrize("commit", [by_processes, by_commands])
+def by_dask(upstream: Upstream) -> dict[str, Any]:
+    with starting() as start:
+        address, _ = started_cluster(Path(tempfile.mkdtemp(dir=upstream.root)), start, 4)
+        return committed(upstream, "--engine", f"dask://{address}")
+
+
+@pytest.mark.parametrize("commit", [committed, by_processes, by_dask, by_commands])
 def test_all_ways_lead_to_one_tree(upstream: Upstream, tmp_path: Path, commit: Commit) -> None:
     first = commit(upstream)
     assert (upstream.entries_id, upstream.links()) == whole_id(upstream, tmp_path / "1")

@@ -1,17 +1,16 @@
 """Commits whose shards are scanned by the workers of Dask."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_server.commit.dask_engine import DaskExecutor
 from tests.support.committing import (
     ENVIRONMENT,
     NAME,
@@ -20,6 +19,7 @@ from tests.support.committing import (
     server_command,
     server_environment,
 )
+from tests.support.dask_cluster import Start, started_cluster, starting
 from tests.support.sharded import (
     configure,
     cut_upstream,
@@ -29,8 +29,6 @@ from tests.support.sharded import (
     started,
     whole_id,
 )
-
-Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
@@ -42,40 +40,8 @@ def upstream(short_path: Path) -> Iterator[Upstream]:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a part of a cluster."""
-    programs = []
-
-    def start(part: str, *arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", f"distributed.cli.dask_{part}", "--no-dashboard"]
-        programs.append(
-            subprocess.Popen(
-                [*command, "--host", "127.0.0.1", *arguments],
-                env=server_environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        )
-        return programs[-1]
-
-    yield start
-    for program in programs:
-        program.kill()
-        program.wait()
-
-
-def started_cluster(folder: Path, start: Start, workers: int) -> tuple[str, list[int]]:
-    """Start a scheduler and workers; return its host and port, and the processes."""
-    file = folder / "scheduler.json"
-    arguments = ["--scheduler-file", str(file)]
-    processes = [start("scheduler", "--port", "0", *arguments)]
-    limits = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
-    end = time.monotonic() + SECONDS
-    while not file.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    places = ["--local-directory", str(folder)]
-    processes += [start("worker", *arguments, *limits, *places) for _ in range(workers)]
-    address = json.loads(file.read_text())["address"]
-    return address.split("//")[1], [process.pid for process in processes]
+    with starting() as start:
+        yield start
 
 
 @pytest.fixture
@@ -107,6 +73,19 @@ def test_killed_and_stopped_workers_are_replaced(
     os.kill(stopped, signal.SIGSTOP)
     assert ended(running) == 0
     assert (upstream.entries_id, upstream.links()) == whole_id(upstream, tmp_path / "1")
+
+
+def test_a_task_that_kills_its_workers_breaks_the_engine(
+    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    address, _ = started_cluster(tmp_path, start, 1)
+    executor = DaskExecutor(address)
+    try:
+        failure = executor.submit(os._exit, 1).exception(SECONDS)
+        assert isinstance(failure, BrokenExecutor)
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def test_a_run_whose_scheduler_is_gone_is_continued_by_another_cluster(

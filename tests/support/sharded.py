@@ -19,12 +19,14 @@ from tests.support.committing import (
 )
 
 
-def configure(upstream: Upstream, *, mounts: bool = False, **engine: object) -> None:
+def configure(
+    upstream: Upstream, *, mounts: bool = False, digest: str = "now", **engine: object
+) -> None:
     """Configure the engine, also in server.toml; with `mounts`, other file systems are scanned."""
     values = {"shard_entries": 200, **engine}
-    upstream.configure(engine=ModuleEngine(**values), one_file_system=not mounts)  # type: ignore[arg-type]
-    upstream.root.mkdir(exist_ok=True)
-    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"']
+    upstream.configure(engine=ModuleEngine(**values), one_file_system=not mounts, digest=digest)  # type: ignore[arg-type]
+    upstream.root.mkdir(parents=True, exist_ok=True)
+    lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"', f'digest = "{digest}"']
     lines += ["one_file_system = false"] * mounts + [f"[modules.{NAME}.engine]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     (upstream.root / "server.toml").write_text("\n".join(lines) + "\n")

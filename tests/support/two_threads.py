@@ -74,7 +74,7 @@ def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
     lent, request = (objects, past, 1000), (changes, True, record)
     return lambda: reader.read_whole(None, mounts, print, None, (b"", [], None)), {
         "read_listed": lambda: reader.read_listed(lent, request, print, None),
-        "read_digests": lambda: reader.read_digests(changes, record, _native.FoundDigests()),
+        "read_digests": lambda: reader.read_digests(changes, record),
         "keep_digests": reader.keep_digests,
         "read_whole": lambda: reader.read_whole(lent, mounts, print, None, (b"", [], None)),
     }

@@ -301,6 +301,9 @@ class FoundDigests:
 
     def __new__(cls) -> FoundDigests: ...
     def __len__(self) -> int: ...
+    def gather(self, path: bytes, leaves: bytes, digests: bytes) -> None:
+        """Add the files of a directory that have a digest."""
+
     def write(self, past: _Snapshot, writer: _Writer | None) -> bytes:
         """Write a snapshot's objects with its missing digests; returns the id of its root tree.
 
@@ -757,11 +760,12 @@ class TreeReader:
         """
 
     def read_digests(
-        self, changes: ChangeList, record: bytes, into: FoundDigests
-    ) -> tuple[_Hashed, list[tuple[bytes, int]]]:
-        """Add the digests of the named files to `into`; `keep_digests` stores them.
+        self, changes: ChangeList, record: bytes
+    ) -> tuple[list[tuple[bytes, bytes, bytes]], _Hashed, list[tuple[bytes, int]]]:
+        """Compute the digests of the named files.
 
-        Returns what was read, and the paths not read, each with an errno.
+        Returns path, leaves and digest column of the directories with digests; the counts of what
+        was read; and paths not read, with an errno.
         """
 
     def keep_digests(self) -> None:

@@ -23,7 +23,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::digests::found_digests::FoundDigests;
 use crate::hashing::block_index::BlockIndex;
 use crate::packs::lent::{LentSnapshot, Reader};
 use crate::packs::read::parse_oid;
@@ -287,24 +286,31 @@ impl TreeReader {
         py: Python<'_>,
         changes: &Bound<'_, ChangeList>,
         record: &[u8],
-        into: &Bound<'_, FoundDigests>,
-    ) -> PyResult<((u64, u64, Vec<Vec<u8>>), Vec<(Vec<u8>, i32)>)> {
-        let into = into.get();
+    ) -> PyResult<(
+        Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>,
+        (u64, u64, Vec<Vec<u8>>),
+        Vec<(Vec<u8>, i32)>,
+    )> {
         let touched = changes.get().touched().clone();
-        let (unread, read) = self.call(py, |calls, stop| {
+        let (found, read) = self.call(py, |calls, stop| {
             let list = (&*touched, record, |_: &ListedPaths| Ok(()));
             let (found, read, digests) = self.look(list, None, calls, stop)?;
             *self.unkept.lock() = digests;
-            let mut into = into.0.lock();
-            for (path, leaves, digests) in found.directories() {
-                into.gather(&RelPath::trusted(path.to_vec()), leaves, digests)?;
-            }
-            Ok((found.unread, read))
+            Ok((found, read))
         })?;
-        let unread = unread
+        let directories = found.directories().filter(|each| !each.2.is_empty());
+        let directories = directories
+            .map(|(path, leaves, digests)| (path.to_vec(), leaves.to_vec(), digests.to_vec()));
+        let directories = directories.collect();
+        let unread = found
+            .unread
             .into_iter()
             .map(|(path, reason)| (path, number(reason)));
-        Ok(((read.files, read.bytes, read.holes), unread.collect()))
+        Ok((
+            directories,
+            (read.files, read.bytes, read.holes),
+            unread.collect(),
+        ))
     }
 
     /// Store the digests of the last `read_digests`, if any, for later commits.

@@ -168,7 +168,7 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
     """
     from huai_server.commit import shard_scan
 
-    return shard_scan.scan_shard(shard_scan.Task(str(root), name, path, base, str(to)))
+    return shard_scan.scan_shard(shard_scan.ShardTask(str(root), name, path, base, str(to)))
 
 
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
@@ -185,10 +185,13 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
         return base, shard_plan.plan_shards(past, module, shards_folder(module, places))
 
 
-def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult]":
+def digest(
+    root: Path, name: str, limits: ReadLimits, engine: str = ""
+) -> "Committed[DigestResult]":
     """Compute and commit digests that commits left out; update all that depends on the commit.
 
-    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError`, and
+    `engine` is the URL of an engine, empty for the configured one, if any.  Raises `NoDigestsError`
+    if the module is configured without digests, `NoCommitError`, and
     `RelayedError` for a relayed module.
     """
     from huai_server.commit.later import digest_tree
@@ -196,7 +199,7 @@ def digest(root: Path, name: str, limits: ReadLimits) -> "Committed[DigestResult
     config = load(root)
     keys = _signing_keys(root, config)
     result = digest_tree(
-        name, config.committed_module(name), module_places(root, name), limits, keys
+        name, config.committed_module(name), module_places(root, name), limits, keys, engine
     )
     return Committed(result, _update_dependents(root, config, name))
 
@@ -260,23 +263,28 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     return Relayed(done, _update_dependents(root, config, name))
 
 
-def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
+def scrub(
+    root: Path, name: str, limits: ReadLimits, *, full: bool, engine: str = ""
+) -> "ScrubResult":
     """Read files that are due, or with `full` the rest; record those that do not match digests.
 
+    `engine` is the URL of an engine, empty for the configured one, if any.
     Raises as `scrub_tree` does.
     """
     from huai_server.commit.scrub import scrub_tree
 
     module, places = load(root).committed_module(name), module_places(root, name)
-    return scrub_tree(name, module, places, limits, full=full)
+    return scrub_tree(name, module, places, limits, full=full, engine=engine)
 
 
-def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
+def audit(root: Path, name: str, *, wait: float = 0, engine: str = "") -> AuditResult:
     """Compare a module's tree with its last commit; commits nothing.
 
-    Raises `NoCommitError`, `EmptyRootError`, and `LockedError` after `wait` seconds.
+    `engine` is the URL of an engine, empty for the configured one, if any.  Raises `NoCommitError`,
+    `EmptyRootError`, and `LockedError` after `wait` seconds.
     """
-    return audit_tree(name, load(root).module(name), module_places(root, name), wait)
+    options = CommitOptions(wait=wait, engine=engine)
+    return audit_tree(name, load(root).module(name), module_places(root, name), options)
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:

@@ -75,13 +75,16 @@ def commit_tree(
     return _with_module((name, module, places), keys, options.wait, work, options.at)
 
 
-def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
+def audit_tree(
+    name: str, module: Module, places: ModulePlaces, options: CommitOptions = USUAL
+) -> AuditResult:
     """Compare the tree with the last commit; commits nothing.
 
-    Raises `NoCommitError`, `EmptyRootError`, and `LockedError` after `wait` seconds.
+    Of the options, `wait` and `engine` count.  Raises `NoCommitError`, `EmptyRootError`, and
+    `LockedError` after `wait` seconds.
     """
-    root = Path(module.path)
-    return _with_module((name, module, places), None, wait, lambda making: audit(making, root))
+    work = partial(audit, root=Path(module.path), options=options)
+    return _with_module((name, module, places), None, options.wait, work)
 
 
 def commit_digests(

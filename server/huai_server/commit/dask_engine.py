@@ -1,4 +1,4 @@
-"""Scans of shards on the workers of Dask; only this module loads it.
+"""Tasks on the workers of Dask; only this module loads it.
 
 Dask runs the tasks of a dead worker again by itself.  Encryption and time-outs are those of Dask's
 own configuration.
@@ -6,13 +6,10 @@ own configuration.
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import ParamSpec, TypeVar
 
-from distributed import Client, LocalCluster
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from distributed import Client, KilledWorker, LocalCluster
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -37,9 +34,11 @@ class DaskExecutor(Executor):
 
     def submit(
         self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
-    ) -> "Future[_T]":
-        """Submit a task."""
-        return self._tasks.submit(function, *args, **kwargs)
+    ) -> Future[_T]:
+        """Submit a task; it fails with `BrokenExecutor` if Dask lost its workers too often."""
+        task, future = self._tasks.submit(function, *args, **kwargs), Future[_T]()
+        task.add_done_callback(lambda task: _settle(future, task))
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Disconnect, and end workers of this machine."""
@@ -51,3 +50,18 @@ class DaskExecutor(Executor):
 
 def _start_cluster() -> LocalCluster:
     return LocalCluster(threads_per_worker=1, memory_limit=None, dashboard_address=None)
+
+
+def _settle(future: Future[_T], task: Future[_T]) -> None:
+    """Settle `future` as `task` is, with `BrokenExecutor` in the place of Dask's error."""
+    if task.cancelled():
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return
+    error = task.exception()
+    if isinstance(error, KilledWorker):
+        future.set_exception(BrokenExecutor(str(error)))
+    elif error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(task.result())

@@ -1,10 +1,10 @@
-"""Runs scans of shards on an engine: any `concurrent.futures.Executor`.
+"""Runs tasks on an engine: any `concurrent.futures.Executor`.
 
 Only `submit`, `add_done_callback` and `exception` are used, which all engines have.  A task and its
-answer are text.  A shard is done when its record is there, so nothing is lost with a process.
+answer are text.  A task is done when its record is there, so nothing is lost with a process.
 
-A process that is killed, or gives no sign of life for the deadline, is replaced once.  A shard that
-fails twice has no result.
+A process that is killed, or gives no sign of life for the deadline, is replaced once.  A task that
+fails twice has no record.
 """
 
 import multiprocessing
@@ -12,21 +12,20 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import show
-from huai_server.commit.shard_record import BEGAN, RECORD, check_version, shard_key
-from huai_server.commit.shard_scan import Task, scan_shard
+from huai_server.commit.shard_record import BEGAN, RECORD, check_version
 from huai_server.config.tables import ENGINE
 from huai_server.scan.types import ScanError
 
@@ -36,17 +35,32 @@ if TYPE_CHECKING:
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
 _COPIES = 2
-_KILLED = "KilledWorker"
-"""The name of Dask's error for a task whose workers ended."""
 
 
 class EngineError(HuaiError):
-    """The engine cannot be used, or a shard failed in a way in which all others would fail."""
+    """The engine cannot be used, or a task failed in a way in which all others would fail."""
 
     def __init__(self, message: str, hint: str, code: ExitCode = ExitCode.NETWORK) -> None:
-        """`code` is the exit code of the commit."""
+        """`code` is the exit code of the program."""
         super().__init__(message, hint=hint)
-        self.exit_code = code  # type: ignore[misc] # that of the shard
+        self.exit_code = code  # type: ignore[misc] # that of the task
+
+
+class Task(NamedTuple):
+    """A call of `work` with `text`, which writes `KEY.shard` and touches `KEY.began` (`alive`)."""
+
+    folder: Path
+    key: str
+    title: str
+    """Its name in messages."""
+    work: Callable[[str], object]
+    """A function that processes can import."""
+    text: str
+
+    @property
+    def record(self) -> Path:
+        """Return the path of its result."""
+        return self.folder / (self.key + RECORD)
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -55,7 +69,7 @@ class _Failure(msgspec.Struct, frozen=True):
     message: str = ""
     hint: str = ""
     code: ExitCode = ExitCode.OK
-    """The exit code of the commit; 0 if other shards may fare better."""
+    """The exit code of the program; 0 if other tasks may fare better."""
 
 
 def open_engine(url: str) -> Callable[[], Executor]:
@@ -91,66 +105,86 @@ def open_engine(url: str) -> Callable[[], Executor]:
     return connect
 
 
-def run_tasks(start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
-    """Run tasks on an engine, and wait for them; those without a record afterwards have failed.
+@contextmanager
+def running(
+    start: Callable[[], Executor], deadline: float
+) -> Iterator[Callable[[list[Task]], None]]:
+    """Yield a function that runs tasks on an engine, and waits until they are done or have failed.
 
-    After `deadline` seconds without a sign of life a task is run again, once.  Raises `EngineError`
-    if the engine cannot be used, or for any error of a task but a `ScanError`.
+    The engine is started with the first tasks.  After `deadline` seconds without a sign of life a
+    task is run again, once.  The function raises `EngineError` if the engine cannot be used, or for
+    any error of a task but a `ScanError`.
     """
-    run = _Run(start, tasks, deadline)
+    run = _Run(start, deadline)
     try:
-        run.finish()
+        yield run.finish
     finally:
         run.close()
 
 
 class _Run:
-    """A run of tasks on an engine, which is started here; `close` ends it."""
+    """Runs of tasks on an engine; `close` ends it."""
 
-    def __init__(self, start: Callable[[], Executor], tasks: list[Task], deadline: float) -> None:
+    def __init__(self, start: Callable[[], Executor], deadline: float) -> None:
         self._start = start
         self._deadline = deadline
-        self._pending = {task.path: task for task in tasks}
-        self._done: SimpleQueue[tuple[bytes, Future[str]]] = SimpleQueue()
-        self._copies = dict.fromkeys(self._pending, 0)
-        self._signs: dict[bytes, tuple[float, float]] = {}
-        """The last sign of life of begun shards, and when it was seen."""
-        self._alone: list[bytes] = []
-        """Shards one of which may have killed its process: they run one at a time, last."""
+        self._pending: dict[str, Task] = {}
+        self._done: SimpleQueue[tuple[str, Future[str]]] = SimpleQueue()
+        self._copies: dict[str, int] = {}
+        self._signs: dict[str, tuple[float, float]] = {}
+        """The last sign of life of begun tasks, and when it was seen."""
+        self._alone: list[str] = []
+        """Tasks one of which may have killed its process: they run one at a time, last."""
+        self._waited: set[str] = set()
+        """Tasks that were submitted again before they began."""
         self._running = self._starts = 0
-        self._engine = start()
+        self._last_sign = 0.0
+        """The time of the last sign of life of any task."""
+        self._engine: Executor | None = None
 
-    def finish(self) -> None:
-        """Submit all tasks, and wait until each has a record or failed; raises `EngineError`."""
-        for path in self._pending:
-            self._submit(path)
+    def finish(self, tasks: list[Task]) -> None:
+        """Submit tasks, and wait until each has a record or failed; raises `EngineError`.
+
+        Their keys must be new.
+        """
+        if tasks and self._engine is None:
+            self._engine = self._start()
+        self._pending = {task.key: task for task in tasks}
+        self._copies, self._starts = dict.fromkeys(self._pending, 0), 0
+        self._last_sign = time.monotonic()
+        for key in list(self._pending):
+            self._submit(key)
         while self._pending:
             if not self._running and self._alone:
                 self._submit(self._alone.pop())
             try:
-                path, future = self._done.get(timeout=_POLL)
+                key, future = self._done.get(timeout=_POLL)
             except Empty:
                 self._look()
                 continue
             self._running -= 1
-            self._settle(path, future)
+            self._last_sign = time.monotonic()
+            self._settle(key, future)
 
     def close(self) -> None:
         """End the engine; processes of this machine are killed, as one may be stopped."""
         for process in multiprocessing.active_children():
             process.kill()
-        self._engine.shutdown(wait=False, cancel_futures=True)
+        if self._engine:
+            self._engine.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self, path: bytes) -> None:
-        """Start the scan of the shard at `path`, on another engine if the present one is broken.
+    def _submit(self, key: str) -> None:
+        """Start a task, on another engine if the present one is broken.
 
         Raises `EngineError` if engines break again and again.
         """
-        text = msgspec.json.encode(self._pending[path]).decode()
-        self._signs.pop(path, None)
-        self._place(path).unlink(missing_ok=True)  # it may wait longer than the deadline
+        assert self._engine is not None  # noqa: S101 - `finish` starts it
+        task = self._pending[key]
+        self._signs.pop(key, None)
+        self._place(key).unlink(missing_ok=True)  # it may wait longer than the deadline
+        arguments = task.work, task.text, task.title, __version__
         try:
-            future = self._engine.submit(run_task, text)
+            future = self._engine.submit(run_task, *arguments)
         except BrokenExecutor:
             self._starts += 1
             if self._starts > _COPIES * len(self._copies):  # then some end before they begin
@@ -159,86 +193,93 @@ class _Run:
                     "look for their last words above, and into the log of the kernel",
                 ) from None
             self._engine = self._start()
-            future = self._engine.submit(run_task, text)
+            future = self._engine.submit(run_task, *arguments)
         self._running += 1
-        future.add_done_callback(lambda future: self._done.put((path, future)))
+        future.add_done_callback(lambda future: self._done.put((key, future)))
 
-    def _settle(self, path: bytes, future: "Future[str]") -> None:
-        """Finish a shard whose task has ended; submit it again if it failed for the first time.
+    def _settle(self, key: str, future: "Future[str]") -> None:
+        """Finish a task that has ended; submit it again if it failed for the first time.
 
-        Raises `EngineError` for a failure that other shards would have too.
+        Raises `EngineError` for a failure that other tasks would have too.
         """
-        task = self._pending.get(path)
+        task = self._pending.get(key)
         if task is None:  # another copy was first
             return
         if future.cancelled():
             raise EngineError(
                 "the engine dropped its tasks: its scheduler is gone",
-                "commit again: finished shards are not scanned again",
+                "run this again: what is finished is not read again",
             )
         failure = future.exception()
         if failure is None:
             answer = msgspec.json.decode(future.result(), type=_Failure)
             if answer.code:
                 raise EngineError(answer.message, answer.hint, answer.code)
-            if not answer.message or (Path(task.folder) / (shard_key(path) + RECORD)).exists():
-                del self._pending[path]
+            if not answer.message or task.record.exists():
+                del self._pending[key]
                 return
-        elif not isinstance(failure, BrokenExecutor) and type(failure).__name__ != _KILLED:
+        elif not isinstance(failure, BrokenExecutor):
             raise EngineError(
                 f"a process of the engine cannot run huai: {failure!r}",
                 f"install huai {__version__} on all nodes, and look into the log of that process",
                 ExitCode.REQUIREMENT,
             )
-        has_begun = self._sign(path) is not None
-        self._copies[path] += has_begun
-        if self._copies[path] >= _COPIES:
-            del self._pending[path]
+        has_begun = self._sign(key) is not None
+        self._copies[key] += has_begun
+        if self._copies[key] >= _COPIES:
+            del self._pending[key]
         elif failure is not None and has_begun:
-            self._alone.append(path)
+            self._alone.append(key)
         else:
-            self._submit(path)
+            self._submit(key)
 
     def _look(self) -> None:
-        """Submit a shard again after a deadline without a sign of life; the second time, end it."""
-        now = time.monotonic()
-        for path in list(self._pending):
-            sign = self._sign(path)
-            if sign is None:
-                continue
-            if path not in self._signs or self._signs[path][0] != sign:
-                self._signs[path] = sign, now
-            elif now - self._signs[path][1] > self._deadline and path not in self._alone:
-                self._copies[path] += 1
-                if self._copies[path] >= _COPIES:
-                    del self._pending[path]
-                else:
-                    self._submit(path)
+        """Submit a task again after a deadline without a sign of life; the second time, end it.
 
-    def _sign(self, path: bytes) -> float | None:
-        """Return the time of a shard's last sign of life, or None if its scan has not begun."""
+        One that has not begun may wait behind a stopped process: it is submitted again when no task
+        has given a sign of life for that time.
+        """
+        now = time.monotonic()
+        for key in list(self._pending):
+            sign = self._sign(key)
+            if sign is None:
+                if now - self._last_sign > self._deadline and key not in self._waited:
+                    self._waited.add(key)
+                    self._submit(key)
+            elif key not in self._signs or self._signs[key][0] != sign:
+                self._signs[key] = sign, now
+                self._last_sign = now
+            elif now - self._signs[key][1] > self._deadline and key not in self._alone:
+                self._copies[key] += 1
+                if self._copies[key] >= _COPIES:
+                    del self._pending[key]
+                else:
+                    self._submit(key)
+
+    def _sign(self, key: str) -> float | None:
+        """Return the time of a task's last sign of life, or None if it has not begun."""
         try:
-            return self._place(path).stat().st_mtime
+            return self._place(key).stat().st_mtime
         except OSError:
             return None
 
-    def _place(self, path: bytes) -> Path:
+    def _place(self, key: str) -> Path:
         """Return the file that a process touches."""
-        return Path(self._pending[path].folder) / (shard_key(path) + BEGAN)
+        return self._pending[key].folder / (key + BEGAN)
 
 
-def run_task(text: str) -> str:
-    """Scan the shard of a `Task` in JSON; return the `_Failure` in JSON, empty without an error.
+def run_task(work: Callable[[str], object], text: str, title: str, version: str) -> str:
+    """Do the work of a `Task`; return the `_Failure` in JSON, empty without an error.
 
-    Runs in a process of the engine.
+    Runs in a process of the engine.  `version` is that of huai where the task is from.
     """
-    task, failure = msgspec.json.decode(text, type=Task), _Failure()
+    failure = _Failure()
     try:
-        check_version(task.version)
-        scan_shard(task)
+        check_version(version)
+        work(text)
     except HuaiError as error:
         code = ExitCode.OK if isinstance(error, ScanError) else error.exit_code
-        where = f"{socket.gethostname()}: {show(task.path)}: {error.message}"
+        where = f"{socket.gethostname()}: {title}: {error.message}"
         failure = _Failure(where, error.hint, code)
     return msgspec.json.encode(failure).decode()
 

@@ -13,13 +13,16 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from huai_native._native import FoundDigests, Pace, find_undigested
 from huai_program.locking import locked
-from huai_program.priority import idle_disk
+from huai_program.record_file import RecordFile
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests
+from huai_server.commit.file_lists import NO_RESULT, ListTask, Reader, opened_reader
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import TreeReader, require_digests
 from huai_server.config.tables import Module
@@ -66,62 +69,75 @@ def digest_tree(
     places: ModulePlaces,
     limits: ReadLimits,
     keys: ServerKeys | None = None,
+    engine: str = "",
 ) -> DigestResult:
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow.
 
-    Waits for other runs without a time limit.  Raises `NoDigestsError` if the module is configured
-    without digests, `NoCommitError` before its first commit, `StoreError` or `FormatError` if that
-    is damaged, and `PendingCommitError`.
+    The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Waits
+    for other runs without a time limit.  Raises `NoDigestsError` if the module is configured
+    without digests, `NoCommitError` before its first commit, and `EngineError`.
     """
     require_digests(name, module)
     head, past = newest_commit(name, places)
     pace = limits.pace()
-    reading = _Reading(module, places, pace)
-    changed, last = False, None
-    while not pace.is_over():
-        _, _, last, lists = find_undigested(past.arguments, _ROUND, last, (_BATCH, _BATCH_BYTES))
-        for paths in lists:
-            if pace.is_over():
+    changed, last, hashed_files, hashed_bytes = False, None, 0, 0
+    problems: list[Problem] = []
+    with opened_reader((name, module, places), limits, pace, _READER, engine) as read:
+        while not pace.is_over():
+            _, _, last, lists = find_undigested(
+                past.arguments, _ROUND, last, (_BATCH, _BATCH_BYTES)
+            )
+            digests = FoundDigests()
+            for paths, result in read(lists):
+                if result is None:
+                    problems += (Problem(path, NO_RESULT, NOT_YET) for path in _split(paths))
+                    continue
+                for directory in result.directories:
+                    digests.gather(*directory)
+                hashed_files += result.files
+                hashed_bytes += result.size
+                problems += (Problem(RelPath(path), why, NOT_YET) for path, why in result.unread)
+                if pace.is_over() and not (hashed_files or digests):
+                    problems.append(Problem(_split(paths)[0], TOO_LARGE, NOT_YET))
+            if digests:
+                committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
+                changed = changed or committed.changed
+            head, past = newest_commit(name, places)
+            if last is None:
                 break
-            reading.read(paths)
-        digests, reading.digests = reading.digests, FoundDigests()
-        if digests:
-            committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
-            changed = changed or committed.changed
-        head, past = newest_commit(name, places)
-        if last is None:
-            break
-    return DigestResult(
-        head,
-        changed,
-        past.undigested()[0],
-        reading.reader.hashed_files,
-        reading.reader.hashed_bytes,
-        tuple(reading.problems),
-    )
+    missing = past.undigested()[0]
+    return DigestResult(head, changed, missing, hashed_files, hashed_bytes, tuple(problems))
 
 
-class _Reading:
-    """The digests of unchanged files that were read since the last commit, and all problems met."""
+class _ListDigests(msgspec.Struct, frozen=True):
+    """The digests of a list of files."""
 
-    def __init__(self, module: Module, places: ModulePlaces, pace: Pace) -> None:
-        self._root = Path(module.path)
-        self._places = places
-        self.reader = TreeReader(module, places, BlockIndices(places.repository), pace)
-        self._pace = pace
-        self.digests = FoundDigests()
-        self.problems: list[Problem] = []
+    directories: list[tuple[bytes, bytes, bytes]]
+    """Path, leaves and digest column of each directory."""
+    files: int
+    size: int
+    """The files that were read, and their bytes."""
+    unread: list[tuple[bytes, str]]
+    """The files that could not be read, or changed meanwhile, and why."""
 
-    def read(self, paths: bytes) -> None:
-        """Compute the digests of `paths`, each ended by a NUL; store them under the module's lock.
 
-        Adds them to `digests`, and unreadable, changed or too large files to `problems`.
-        """
-        change_list = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).change_list
-        lock = locked(self._places.lock, wait=_PATIENCE)
-        with idle_disk():
-            unread = self.reader.read_digests(change_list, self.digests, lock)
-        self.problems += (Problem(path, reason, NOT_YET) for path, reason in unread)
-        if self._pace.is_over() and not (self.reader.hashed_files or self.digests):
-            first = RelPath(paths.partition(b"\0")[0])
-            self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
+def _read(module: Module, places: ModulePlaces, pace: Pace, paths: bytes) -> _ListDigests:
+    """Compute the digests of `paths`, each ended by a NUL, and store them under the lock."""
+    reader = TreeReader(module, places, BlockIndices(places.repository), pace)
+    change_list = list_of(Path(module.path), _split(paths)).change_list
+    lock = locked(places.lock, wait=_PATIENCE)
+    directories, unread = reader.read_digests(change_list, lock)
+    return _ListDigests(directories, reader.hashed_files, reader.hashed_bytes, unread)
+
+
+def digest_files(text: str) -> None:
+    """Compute the digests of a list of files, a `ListTask` in JSON."""
+    _READER.run(text)
+
+
+_READER = Reader(_read, ListTask[bytes], RecordFile(_ListDigests, durable=False), digest_files)
+
+
+def _split(paths: bytes) -> list[RelPath]:
+    """Return the paths of a list."""
+    return [RelPath(path) for path in paths.split(b"\0")[:-1]]

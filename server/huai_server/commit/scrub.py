@@ -17,6 +17,7 @@ one batch, which the next run reads again.  Takes a lock of its own, not the mod
 import errno
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -25,10 +26,12 @@ from msgspec.structs import replace
 from huai_native._native import Digested, Pace, Scrub
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
+from huai_program.record_file import RecordFile
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
+from huai_server.commit.file_lists import NO_RESULT, ListTask, Read, Reader, opened_reader
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import require_digests
 from huai_server.config.tables import Module
@@ -69,6 +72,15 @@ class TooMuchDamageError(HuaiError):
     exit_code = ExitCode.DAMAGED
 
 
+class _ListFindings(NamedTuple):
+    """The result of reading a list of files."""
+
+    done: int
+    """The number of files that were read."""
+    differing: list[tuple[int, _Finding]]
+    """The files that differ, by their place in the list."""
+
+
 class ScrubResult(NamedTuple):
     """The result of a run."""
 
@@ -99,21 +111,42 @@ def scrub_tree(
     limits: ReadLimits,
     *,
     full: bool = False,
+    engine: str = "",
 ) -> ScrubResult:
     """Compare files that are due, or with `full` the rest, with their digests; record damage.
 
-    Raises `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`,
-    `EmptyRootError` or `ScanError` for an empty or unreadable tree, and `TooMuchDamageError`.
+    The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Raises
+    `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`, an error for an empty
+    tree, `TooMuchDamageError`, and `EngineError`.
     """
     require_digests(name, module)
-    root = Path(module.path)
-    with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
+    with storage_errors(places.folder), locked(places.scrubbing):
         head, past = newest_commit(name, places)
-        _check_root(root)
-        run = _Run(name, module, places, head, past)
+        _check_root(Path(module.path))
         pace = limits.pace()
-        run.recheck(pace)
-        return run.continue_round(pace, full=full)
+        run = _Run(name, module, places, head, past, pace)
+        with idle_disk():
+            run.recheck()
+        with opened_reader((name, module, places), limits, pace, _READER, engine) as read:
+            return run.continue_round(read, full=full, again=bool(engine or module.engine.url))
+
+
+def _read(
+    module: Module, _places: ModulePlaces, pace: Pace, files: list[_Digested]
+) -> _ListFindings:
+    """Compare files with their digests; raises an error if the tree is empty or unreadable."""
+    _check_root(Path(module.path))
+    return _ListFindings(*Scrub(os.fsencode(module.path)).read(files, pace))
+
+
+def scrub_files(text: str) -> None:
+    """Compare a list of files with their digests, a `ListTask` in JSON."""
+    _READER.run(text)
+
+
+_READER = Reader(
+    _read, ListTask[list[_Digested]], RecordFile(_ListFindings, durable=False), scrub_files
+)
 
 
 def _check_root(root: Path) -> None:
@@ -130,7 +163,13 @@ class _Run:
     """One scrub of a module; the caller holds the lock for scrubs."""
 
     def __init__(
-        self, name: str, module: Module, places: ModulePlaces, head: Head, past: Snapshot
+        self,
+        name: str,
+        module: Module,
+        places: ModulePlaces,
+        head: Head,
+        past: Snapshot,
+        pace: Pace,
     ) -> None:
         self._name = name
         self._span = module.scrub_span
@@ -138,6 +177,7 @@ class _Run:
         self._place = places.scrub
         self._head = head
         self._past = past
+        self._pace = pace
         self._engine = Scrub(os.fsencode(module.path))
         self._now = int(time.time())
         record = read_record(places.scrub)
@@ -148,9 +188,10 @@ class _Run:
         self._former: dict[bytes, Damage] = {}
         """Damage of files that are read once more."""
         self._files = self._bytes = self._changed = 0
+        self._is_at_end = False
         self._problems: list[Problem] = []
 
-    def recheck(self, pace: Pace) -> None:
+    def recheck(self) -> None:
         """Forget damage whose file is gone or committed otherwise; read changed files again.
 
         Saves the record.  Damage of a file that cannot be examined stays.
@@ -164,7 +205,7 @@ class _Run:
                 del self._damage[damage.path]
             elif identity != damage.identity:
                 file = damage.path, damage.size, damage.mtime, damage.expected
-                done, findings = self._engine.read([file], pace)
+                done, findings = self._engine.read([file], self._pace)
                 if done and not findings:
                     del self._damage[damage.path]
                 for _, finding in findings:
@@ -181,27 +222,27 @@ class _Run:
             damage.expected,
         )
 
-    def continue_round(self, pace: Pace, *, full: bool) -> ScrubResult:
-        """Read what is due, or with `full` the rest of the round; raises `TooMuchDamageError`."""
+    def continue_round(
+        self, read: Read[list[_Digested], _ListFindings], *, full: bool, again: bool
+    ) -> ScrubResult:
+        """Read what is due, or with `full` the rest of the round; raises `TooMuchDamageError`.
+
+        `again`: read what differs again here, as another node may lack a mount.
+        """
         if full and self._round.after is None:
             self._round = Round(self._now)
-        left = EVERYTHING if full else self._due_bytes()
-        files = Digested(self._past.arguments, self._round.after)
-        while left and not pace.is_over():
-            self._check_damage()
-            batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
-            if not batch:
-                self._finished = int(time.time())
-                self._round = following_round(self._round, self._span, self._finished)
-                self._save_record()
-                break
-            before = cost(self._files, self._bytes)
-            done = self._read(batch, pace)
+        for batch, findings in read(self._batches(EVERYTHING if full else self._due_bytes())):
+            confirmed = self._confirm(batch, findings) if again and findings else findings
+            done = self._add(batch, confirmed)
             self._save_record()
             if done < len(batch):
                 self._report_too_large(batch[0][0])
                 break
-            left = max(0, left - cost(self._files, self._bytes) + before)
+        else:
+            if self._is_at_end:
+                self._finished = int(time.time())
+                self._round = following_round(self._round, self._span, self._finished)
+                self._save_record()
         return ScrubResult(
             self._head,
             self._files,
@@ -219,14 +260,43 @@ class _Run:
             return 0
         return due(self._round, totals.files, totals.bytes, self._span, int(time.time()))
 
-    def _read(self, batch: list[_Digested], pace: Pace) -> int:
-        """Read a batch, and record its progress and findings; return the number of files read."""
-        done, findings = self._engine.read(batch, pace)
+    def _batches(self, left: int) -> Iterator[list[_Digested]]:
+        """Yield the next files of the round, until their cost (`cost`) is `left`.
+
+        Raises `TooMuchDamageError`.
+        """
+        files = Digested(self._past.arguments, self._round.after)
+        while left:
+            self._check_damage()
+            batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
+            if not batch:
+                self._is_at_end = True
+                return
+            yield batch
+            left = max(0, left - cost(len(batch), sum(file[1] for file in batch)))
+
+    def _confirm(self, batch: list[_Digested], findings: _ListFindings) -> _ListFindings:
+        """Read the files that differ again, while there is time; return the present findings."""
+        places = [place for place, _ in findings.differing]
+        done, rows = self._engine.read([batch[place] for place in places], self._pace)
+        present = [(places[row], finding) for row, finding in rows]
+        return findings._replace(differing=[*present, *findings.differing[done:]])
+
+    def _add(self, batch: list[_Digested], findings: _ListFindings | None) -> int:
+        """Record progress and findings of a batch; return the number of files read.
+
+        Without findings each file is a problem, and counts as read.
+        """
+        if findings is None:
+            self._problems += (Problem(RelPath(file[0]), NO_RESULT, UNREAD) for file in batch)
+            self._round = self._round.passed(batch[-1][0], 0, 0)
+            return len(batch)
+        done, differing = findings
         if not done:
             return 0
         size, last = sum(file[1] for file in batch[:done]), batch[done - 1][0]
         self._forget_until(last)
-        for place, finding in findings:
+        for place, finding in differing:
             self._record_finding(batch[place], finding)
         self._round = self._round.passed(last, done, size)
         self._files += done

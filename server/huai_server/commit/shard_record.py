@@ -5,7 +5,10 @@ its path: in the folder of results `KEY.shard`, written last, and `KEY.began`, t
 its process runs; in the folder of the module's shards `KEY/`, with its digests, which are a cache.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import msgspec
 
@@ -20,6 +23,8 @@ RECORD, BEGAN = ".shard", ".began"
 NO_BASE = "none"
 """The base of a first commit."""
 _KEYS = "[0-9a-f]" * 32
+_BEAT = 2.0
+"""Seconds between two signs of life."""
 
 
 class ShardRecord(msgspec.Struct, frozen=True):
@@ -112,3 +117,22 @@ def table_folders(module: Module, places: ModulePlaces) -> list[Path]:
     """Return the folders with the digests of the module's shards, of earlier cuts too."""
     folder = shards_folder(module, places)
     return sorted(folder.glob(_KEYS)) if folder.is_dir() else []  # to compile the pattern is slow
+
+
+@contextmanager
+def alive(sign: Path) -> Iterator[None]:
+    """Touch the file `sign` at the beginning of the block, and every two seconds in it."""
+    end = Event()
+
+    def touch() -> None:
+        while not end.wait(_BEAT):
+            sign.touch()
+
+    sign.touch()
+    thread = Thread(target=touch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()

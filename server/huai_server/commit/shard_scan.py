@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
 
 import msgspec
 
@@ -27,6 +26,7 @@ from huai_server.commit.shard_record import (
     RECORD,
     SHARD_RECORD,
     ShardRecord,
+    alive,
     shard_key,
     shards_folder,
     table_folders,
@@ -38,9 +38,6 @@ from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Repository, metadata_errors
 
-_BEAT = 2.0
-"""Seconds between two signs of life."""
-
 
 class ShardRootError(HuaiError):
     """The top of a shard is not a path below the root of the module."""
@@ -48,7 +45,7 @@ class ShardRootError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class Task(msgspec.Struct, frozen=True):
+class ShardTask(msgspec.Struct, frozen=True):
     """The arguments of a scan."""
 
     root: str
@@ -62,10 +59,9 @@ class Task(msgspec.Struct, frozen=True):
     """The folder for the result."""
     run: str = ""
     accept_mounts: bool = False
-    version: str = __version__
 
 
-def scan_shard(task: Task) -> ShardRecord:
+def scan_shard(task: ShardTask) -> ShardRecord:
     """Scan a directory; write its pack and record into `task.folder`, and return the record.
 
     A record of the same run is returned without a scan.  Raises `ShardRootError` if the path is not
@@ -89,7 +85,7 @@ def scan_shard(task: Task) -> ShardRecord:
         tables[0].mkdir(parents=True, exist_ok=True)
         if not (tables[0] / "digests").exists():  # it was a part of another one
             tables += table_folders(module, places)
-        stack.enter_context(_alive(folder / (key + BEGAN)))
+        stack.enter_context(alive(folder / (key + BEGAN)))
         tables[0] = stack.enter_context(_own_table(tables[0], folder))
         past, base = base_of(places, task.base)
         present_packs = places.repository / "objects" / "pack" if past else folder
@@ -116,6 +112,11 @@ def scan_shard(task: Task) -> ShardRecord:
         return done
 
 
+def scan(text: str) -> None:
+    """Scan a shard, a `ShardTask` in JSON; for a process of an engine."""
+    scan_shard(msgspec.json.decode(text, type=ShardTask))
+
+
 def base_of(places: ModulePlaces, base: str | None) -> tuple[Snapshot | None, str]:
     """Return snapshot and hex id of the commit `base` (None: the newest); else None, `NO_BASE`."""
     if base == NO_BASE or not places.repository.exists():
@@ -134,22 +135,3 @@ def _own_table(table: Path, folder: Path) -> Iterator[Path]:
         except LockedError:  # a copy of a process that was silent
             table = Path(stack.enter_context(TemporaryDirectory(dir=folder)))
         yield table
-
-
-@contextmanager
-def _alive(sign: Path) -> Iterator[None]:
-    """Touch the file `sign` at the beginning of the block, and every two seconds in it."""
-    end = Event()
-
-    def touch() -> None:
-        while not end.wait(_BEAT):
-            sign.touch()
-
-    sign.touch()
-    thread = Thread(target=touch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()

@@ -20,7 +20,7 @@ from huai_program.packs import INDEX, PACK, TEMPORARY
 from huai_program.record_file import RecordFile
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import is_within
+from huai_schema.paths import is_within, show
 from huai_server.commit.list_record import settings_of
 from huai_server.commit.next_commit import NextCommit
 from huai_server.commit.remarks import Remark
@@ -60,8 +60,10 @@ _RUN = RecordFile(_RunRecord)
 class Shards:
     """The shards of a commit, with their records; None for one that failed."""
 
-    def __init__(self, making: NextCommit) -> None:
+    def __init__(self, making: NextCommit, age: int = _AGE) -> None:
+        """Use results of a killed run that are at most `age` seconds old."""
         self._making = making
+        self._age = age
         self._folder = shards_folder(making.module, making.places)
         self._results = self._folder / _RESULTS
         self._run_file = self._results / "run"
@@ -171,29 +173,32 @@ class Shards:
 
         Keeps the record of each shard, None if it failed.  Raises `EngineError`.
         """
-        from huai_server.commit.engine import open_engine, run_tasks  # loads multiprocessing
-        from huai_server.commit.shard_scan import Task
+        from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
+        from huai_server.commit.shard_scan import ShardTask, scan
 
         making, now = self._making, time.time()
         start = open_engine(url)
-        planned = plan_shards(making.past, making.module, self._folder)
+        planned = [*plan_shards(making.past, making.module, self._folder)]
         if not planned:
             return
         with storage_errors(self._results):
             run = _RUN.load(self._run_file)
             current = self._base, settings_of(making.module)
-            if not run or (run.base, run.settings) != current or run.began < now - _AGE:
+            if not run or (run.base, run.settings) != current or run.began < now - self._age:
                 shutil.rmtree(self._results, ignore_errors=True)
                 self._results.mkdir(parents=True, exist_ok=True)
                 run = _RunRecord(os.urandom(8).hex(), *current, now)
                 _RUN.save(self._run_file, run)
         name, root = making.places.folder.name, str(making.places.root)
-        tasks = [
-            Task(root, name, path, self._base, str(self._results), run.run, options.accept_mounts)
-            for path in planned
-            if self._load(path, run.run) is None
-        ]
-        run_tasks(start, tasks, seconds(making.module.engine.deadline))
+        folder = str(self._results)
+
+        def task(path: bytes) -> Task:
+            values = root, name, path, self._base, folder, run.run, options.accept_mounts
+            text = msgspec.json.encode(ShardTask(*values)).decode()
+            return Task(self._results, shard_key(path), show(path), scan, text)
+
+        with running(start, seconds(making.module.engine.deadline)) as run_tasks:
+            run_tasks([task(path) for path in planned if self._load(path, run.run) is None])
         self._records = {path: self._load(path, run.run) for path in planned}
 
     def _load(self, path: bytes, run: str) -> ShardRecord | None:

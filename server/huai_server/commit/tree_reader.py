@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from huai_native._native import BlockIndex, ChangeList, FoundDigests, Pace, PackWriter
+from huai_native._native import BlockIndex, ChangeList, Pace, PackWriter
 from huai_native._native import TreeReader as Engine
 from huai_schema.codec.commits import Totals
 from huai_schema.errors import ExitCode, HuaiError
@@ -207,12 +207,13 @@ class TreeReader:
         The parameters are as for `read_whole`.
         """
         before = read_mounts(self._places.mounts)
+        objects = part.objects.arguments if part.objects else None
         return self._open_engine().read_whole(
             past.arguments if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
-            (part.top, part.shards, part.objects.arguments if part.objects else None),
+            (part.top, part.shards, objects),
         )
 
     def read_listed(
@@ -245,18 +246,21 @@ class TreeReader:
         )
 
     def read_digests(
-        self, change_list: ChangeList, into: FoundDigests, lock: AbstractContextManager[None]
-    ) -> list[tuple[RelPath, str]]:
-        """Compute the digests of listed files, add them to `into`, and store them under `lock`.
+        self, change_list: ChangeList, lock: AbstractContextManager[None]
+    ) -> tuple[list[tuple[bytes, bytes, bytes]], list[tuple[bytes, str]]]:
+        """Compute the digests of listed files, and store them under `lock`.
 
-        Returns the files that cannot be read, or changed meanwhile, and why.
+        Returns path, leaves and digest column of the directories with digests; and the files that
+        cannot be read, or changed meanwhile, and why.
         """
         engine = self._open_engine()
-        hashed, unread = engine.read_digests(change_list, os.fsencode(self._places.hardlinks), into)
+        directories, hashed, unread = engine.read_digests(
+            change_list, os.fsencode(self._places.hardlinks)
+        )
         self._count_hashed(*hashed)
         with lock:
             engine.keep_digests()
-        return [(RelPath(path), reason_of(reason)) for path, reason in unread]
+        return directories, [(path, reason_of(reason)) for path, reason in unread]
 
     def _open_engine(self) -> Engine:
         """Open the tree in the engine; raises a `ScanError` if its root cannot be opened."""

@@ -1,12 +1,12 @@
 """A commit of the whole tree, and an audit, which compares the tree and commits nothing."""
 
-import os
 import time
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_native._native import relink
+from huai_native._native import PackWriter, relink
 from huai_program.packs import PACK, remove_packs
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
@@ -71,26 +71,26 @@ def commit_whole(
     )
 
 
-def audit(making: NextCommit, root: Path) -> AuditResult:
+def audit(making: NextCommit, root: Path, options: CommitOptions) -> AuditResult:
     """Compare the whole tree at `root` with the last commit; deletes the objects written for that.
 
     Raises `NoCommitError` without a commit, `EmptyRootError` if nothing can be read.
     """
     if making.head is None or making.past is None:
         raise NoCommitError(making.name)
-    pack: bytes | None = None
+    packs = f"*{PACK}"
+    before = set(making.repository.pack_folder.glob(packs))
+    shards = Shards(making, age=0)  # of the present tree
     try:
-        with making.open_pack() as writer:
-            read = making.reader.read_whole(making.past, making.links.add, writer)
-            _check_not_empty(root, read)
-            pack = writer.finish()
+        shards.collect(options)
+        read, _ = _scan(making, root, options, shards, lambda _, writer: writer.finish())
         new = Snapshot(making.repository, read.tree)
         first = tuple(islice(diff(making.past, new), _SHOWN))
         counts = count(making.past, new)
+        shards.finish()
     finally:
         making.links.abort()
-        if pack is not None:
-            remove_packs([making.repository.pack_folder / f"{os.fsdecode(pack)}{PACK}"])
+        remove_packs(set(making.repository.pack_folder.glob(packs)) - before)
     return AuditResult(making.head, counts, first, read.problems)
 
 
@@ -103,31 +103,51 @@ def _scan_and_write(
     `EmptyRootError` for an empty tree unless `allow_empty`; after any error the record of links is
     as before.
     """
+
+    def finish(read: ReadTree, writer: PackWriter) -> bytes | None:
+        # The records from here on are for the new commit: lists must not rely on them before.
+        making.places.lists.unlink(missing_ok=True)
+        write_mounts(making.places.mounts, read.mounts)
+        return making.finish(read.tree, writer)
+
     try:
-        with making.open_pack() as writer:
-            read = making.reader.read_whole(
-                *(making.past, making.links.add, writer),
-                accept_mounts=options.accept_mounts,
-                part=shards.part(),
-            )
-            read = shards.add_to(read)
-            if not options.allow_empty:
-                _check_not_empty(root, read)
-            # The records from here on are for the new commit: lists must not rely on them before.
-            making.places.lists.unlink(missing_ok=True)
-            write_mounts(making.places.mounts, read.mounts)
-            groups = shards.groups(read)
-            if not groups:
-                return read, making.finish(read.tree, writer)
-            writer.finish()
-        with making.open_pack() as writer:
-            past = Snapshot(making.repository, read.tree)
-            tree, pairs = relink(past.arguments, groups, writer)
-            making.links.add(pairs)
-            return read._replace(tree=tree), making.finish(tree, writer)
+        return _scan(making, root, options, shards, finish)
     except BaseException:
         making.links.abort()
         raise
+
+
+def _scan(
+    making: NextCommit,
+    root: Path,
+    options: CommitOptions,
+    shards: Shards,
+    finish: Callable[[ReadTree, PackWriter], bytes | None],
+) -> tuple[ReadTree, bytes | None]:
+    """Scan what no shard has; write new objects, and add to the record of links.
+
+    Also returns the result of `finish`, which finishes the last pack.  Raises `EmptyRootError`
+    unless `allow_empty`.
+    """
+    with making.open_pack() as writer:
+        read = making.reader.read_whole(
+            *(making.past, making.links.add, writer),
+            accept_mounts=options.accept_mounts,
+            part=shards.part(),
+        )
+        read = shards.add_to(read)
+        if not options.allow_empty:
+            _check_not_empty(root, read)
+        groups = shards.groups(read)
+        if not groups:
+            return read, finish(read, writer)
+        writer.finish()
+    with making.open_pack() as writer:
+        past = Snapshot(making.repository, read.tree)
+        tree, pairs = relink(past.arguments, groups, writer)
+        making.links.add(pairs)
+        read = read._replace(tree=tree)
+        return read, finish(read, writer)
 
 
 def _check_not_empty(root: Path, read: ReadTree) -> None:

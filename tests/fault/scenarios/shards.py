@@ -10,7 +10,7 @@ from huai_schema.errors import HuaiError
 from huai_server.commit import engine
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitOptions, CommitResult
-from huai_server.commit.shard_scan import Task, scan_shard
+from huai_server.commit.shard_scan import ShardTask, scan_shard
 from tests.fault.killing import Ground, Hit
 from tests.fault.scenarios import commit
 from tests.fault.scenarios.commit import Committing, is_finished
@@ -48,7 +48,7 @@ def by_engine(ground: Ground) -> Committing:
 def by_commands(ground: Ground) -> Committing:
     scene = by_engine(ground)
     for path in (b"d0", b"d1"):
-        scan_shard(Task(str(scene.upstream.root), NAME, path, None, str(_jobs(scene))))
+        scan_shard(ShardTask(str(scene.upstream.root), NAME, path, None, str(_jobs(scene))))
     return scene
 
 

@@ -1,5 +1,6 @@
 //! Digests that were found out after their files were committed.
 
+use huai_format::path::RelPath;
 use huai_format::snapshots::Listing;
 use huai_format::{walks, write};
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use crate::sys::wait::wait;
 /// Files with their digests, by path.
 #[pyclass(frozen, module = "huai_native._native")]
 #[derive(Default)]
-pub(crate) struct FoundDigests(pub(crate) Guarded<walks::FoundDigests>);
+pub(crate) struct FoundDigests(Guarded<walks::FoundDigests>);
 
 #[pymethods]
 impl FoundDigests {
@@ -24,6 +25,12 @@ impl FoundDigests {
 
     fn __len__(&self) -> usize {
         self.0.lock().len()
+    }
+
+    fn gather(&self, path: Vec<u8>, leaves: &[u8], digests: &[u8]) -> PyResult<()> {
+        let path = RelPath::trusted(path);
+        let gathered = self.0.lock().gather(&path, leaves, digests);
+        gathered.map_err(refuse)
     }
 
     /// Write the objects of `past` with these digests where it has none; returns its root tree.

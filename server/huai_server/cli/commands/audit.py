@@ -9,22 +9,23 @@ from huai_program.cli.options import wait_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import each_module, modules_options
+from huai_server.cli.options import each_module, engine_option, modules_options
 from huai_server.cli.report import difference_line, problem_values, show_problems
 
 
 @click.command()
 @modules_options
 @wait_option("a commit")
+@engine_option
 @each_module()
-def command(root: Path, name: str, wait: float, console: Console) -> int:
+def command(root: Path, name: str, wait: float, engine: str, console: Console) -> int:
     """Scan the trees of the modules NAME, or of all, and report what their last commits lack.
 
     Commits nothing. Exit code 47 means that something differs: commits from lists missed it, or it
     has changed since. 41: nothing differs, but some paths could not be read.
     """
     started = time.monotonic()
-    result = modules.audit(root, name, wait=wait)
+    result = modules.audit(root, name, wait=wait, engine=engine)
     seconds = time.monotonic() - started
     show_problems(console, name, result.problems)
     lines = [difference_line(each) for each in result.first]

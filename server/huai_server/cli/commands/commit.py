@@ -13,7 +13,13 @@ from huai_server.actions.modules import Committed
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.notified import run_and_notify
-from huai_server.cli.options import choose_modules, console_options, modules_options, run_all
+from huai_server.cli.options import (
+    choose_modules,
+    console_options,
+    engine_option,
+    modules_options,
+    run_all,
+)
 from huai_server.cli.report import (
     commit_line,
     commit_values,
@@ -73,13 +79,7 @@ _Done: TypeAlias = Committed[CommitResult]
     help="Read this directory in place of the module's: the module's tree in a snapshot of its "
     "file system.",
 )
-@click.option(
-    "--engine",
-    default="",
-    metavar="URL",
-    help="Scan shards of the tree by other processes: local://N starts N on this machine, "
-    "dask://HOST:PORT uses the workers of Dask.",
-)
+@engine_option
 @click.option(
     "--from-shards",
     "shards",

@@ -9,7 +9,12 @@ from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.options import each_module, modules_options, read_limits_options
+from huai_server.cli.options import (
+    each_module,
+    engine_option,
+    modules_options,
+    read_limits_options,
+)
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 
@@ -17,8 +22,9 @@ from huai_server.commit.read_limits import ReadLimits
 @click.command()
 @modules_options
 @read_limits_options
+@engine_option
 @each_module(quiet=True, relayed=False)
-def command(root: Path, name: str, limits: ReadLimits, console: Console) -> int:
+def command(root: Path, name: str, limits: ReadLimits, engine: str, console: Console) -> int:
     """Compute the digests that commits of the modules NAME, or of all, left out.
 
     For digest = "later" in server.toml. The newest files are read first, and only while no other
@@ -29,7 +35,7 @@ def command(root: Path, name: str, limits: ReadLimits, console: Console) -> int:
     yet.
     """
     started = time.monotonic()
-    done = modules.digest(root, name, limits)
+    done = modules.digest(root, name, limits, engine)
     result = done.result
     spent = time.monotonic() - started
     show_problems(console, name, result.problems)

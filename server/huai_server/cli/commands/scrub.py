@@ -1,6 +1,8 @@
 """`huai-server scrub`: read content again, and compare it with its digests."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,6 +16,7 @@ from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import (
     choose_modules,
     console_options,
+    engine_option,
     modules_options,
     read_limits_options,
     run_all,
@@ -42,6 +45,7 @@ _ADVICE = (
     "--full", is_flag=True, help="Read all that is left of the round now, whatever is due."
 )
 @read_limits_options
+@engine_option
 @console_options(quiet=True)
 def command(
     root: Path,
@@ -50,6 +54,7 @@ def command(
     every: bool,
     full: bool,
     limits: ReadLimits,
+    engine: str,
     console: Console,
 ) -> int:
     """Reread files of the modules NAME, or of all, and compare them with their digests.
@@ -79,7 +84,8 @@ def command(
         def run() -> int:
             """Scrub, and keep the result for the notification."""
             scheduled = full or every or config.committed_module(name).scrub_span is not None
-            results.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
+            scrub = partial(modules.scrub, root, name, limits, full=full, engine=engine)
+            results.append(_scrub(console, name, scrub, scheduled=scheduled))
             return results[0].exit_code
 
         return run_and_notify(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
@@ -88,17 +94,11 @@ def command(
 
 
 def _scrub(
-    console: Console,
-    root: Path,
-    name: str,
-    limits: ReadLimits,
-    *,
-    full: bool,
-    scheduled: bool,
+    console: Console, name: str, scrub: Callable[[], ScrubResult], *, scheduled: bool
 ) -> ScrubResult:
     """Scrub one module, and print the result; unless `scheduled`, warn that no file is due."""
     started = time.monotonic()
-    result = modules.scrub(root, name, limits, full=full)
+    result = scrub()
     spent = time.monotonic() - started
     show_problems(console, name, result.problems)
     damage = result.record.damage

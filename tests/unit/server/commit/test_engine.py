@@ -3,29 +3,27 @@
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from msgspec.structs import replace
 
+from huai_schema import __version__
 from huai_schema.errors import ExitCode
 from huai_server.commit import engine
-from huai_server.commit.shard_record import BEGAN, RECORD, shard_key
-from huai_server.commit.shard_scan import Task
+from huai_server.commit.engine import Task
+from huai_server.commit.shard_record import BEGAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-class KilledWorker(Exception):  # noqa: N818 - Dask's name
-    """As Dask's, for a task whose workers ended."""
+Settle: TypeAlias = "Callable[[Future[Any], tuple[Any, ...]], object]"
 
 
 class FakeExecutor(Executor):
     """An engine that answers each task by `settle`."""
 
-    def __init__(self, settle: "Callable[[Future[Any], str], object]") -> None:
-        self.texts: list[str] = []
+    def __init__(self, settle: Settle) -> None:
+        self.tasks: list[tuple[Any, ...]] = []
         self._settle = settle
         self._broken = False
 
@@ -33,9 +31,9 @@ class FakeExecutor(Executor):
         assert function is engine.run_task
         if self._broken:
             raise BrokenExecutor
-        self.texts.append(args[0])
+        self.tasks.append(args)
         future: Future[Any] = Future()
-        self._settle(future, args[0])
+        self._settle(future, args)
         self._broken = (
             future.done()
             and not future.cancelled()
@@ -44,16 +42,33 @@ class FakeExecutor(Executor):
         return future
 
 
+def work(_: str) -> None:
+    """A process does nothing."""
+
+
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    return Task(str(tmp_path), "m", b"a", None, str(tmp_path))
+    return Task(tmp_path, "a", "a", work, "")
 
 
-def failing(error: Exception) -> "Callable[[Future[Any], str], object]":
+def run_task(settle: Settle, task: Task, deadline: float = 60) -> list[FakeExecutor]:
+    """Run a task; return the engines that were started."""
+    started: list[FakeExecutor] = []
+
+    def start() -> FakeExecutor:
+        started.append(FakeExecutor(settle))
+        return started[-1]
+
+    with engine.running(start, deadline) as run:
+        run([task])
+    return started
+
+
+def failing(error: Exception) -> Settle:
     return lambda future, _: future.set_exception(error)
 
 
-def dropped(future: "Future[Any]", _: str) -> None:
+def dropped(future: "Future[Any]", _: object) -> None:
     future.cancel()
     future.set_running_or_notify_cancel()
 
@@ -66,32 +81,30 @@ def dropped(future: "Future[Any]", _: str) -> None:
         (dropped, ExitCode.NETWORK, "its scheduler is gone"),
     ],
 )
-def test_a_run_ends_if_no_task_can_run(
-    task: Task, settle: "Callable[[Future[Any], str], object]", code: int, words: str
-) -> None:
+def test_a_run_ends_if_no_task_can_run(task: Task, settle: Settle, code: int, words: str) -> None:
     with pytest.raises(engine.EngineError) as failed:
-        engine.run_tasks(lambda: FakeExecutor(settle), [task], 60)
+        run_task(settle, task)
     assert failed.value.exit_code == code
     assert words in f"{failed.value.message} {failed.value.hint}"
 
 
 def test_a_worker_of_another_version_refuses_the_task(task: Task) -> None:
-    def settle(future: "Future[Any]", text: str) -> None:
-        future.set_result(engine.run_task(text))
+    def settle(future: "Future[Any]", call: tuple[Any, ...]) -> None:
+        assert call[-1] == __version__
+        future.set_result(engine.run_task(call[0], call[1], call[2], "0"))
 
     with pytest.raises(engine.EngineError) as failed:
-        engine.run_tasks(lambda: FakeExecutor(settle), [replace(task, version="0")], 60)
+        run_task(settle, task)
     assert failed.value.exit_code == ExitCode.REQUIREMENT
 
 
-def test_a_shard_that_kills_its_workers_twice_has_failed(task: Task) -> None:
-    def settle(future: "Future[Any]", _: str) -> None:
-        (Path(task.folder) / (shard_key(task.path) + BEGAN)).touch()
-        future.set_exception(KilledWorker())
+def test_a_task_that_kills_its_workers_twice_has_failed(task: Task) -> None:
+    def settle(future: "Future[Any]", _: object) -> None:
+        (task.folder / (task.key + BEGAN)).touch()
+        future.set_exception(BrokenExecutor())
 
-    executor = FakeExecutor(settle)
-    engine.run_tasks(lambda: executor, [task], 60)
-    assert len(executor.texts) == 2
+    started = run_task(settle, task)
+    assert sum(len(each.tasks) for each in started) == 2
 
 
 def test_a_sign_of_an_earlier_process_is_not_silence(
@@ -99,16 +112,27 @@ def test_a_sign_of_an_earlier_process_is_not_silence(
 ) -> None:
     """The task waits for a worker longer than the deadline."""
     monkeypatch.setattr(engine, "_POLL", 0.01)
-    key = Path(task.folder) / shard_key(task.path)
-    key.with_suffix(BEGAN).touch()
+    (task.folder / (task.key + BEGAN)).touch()
 
     def finish(future: "Future[Any]") -> None:
-        key.with_suffix(RECORD).touch()
+        task.record.touch()
         future.set_result("{}")
 
-    def settle(future: "Future[Any]", _: str) -> None:
-        Timer(0.3, finish, [future]).start()
+    def settle(future: "Future[Any]", _: object) -> None:
+        timers.append(Timer(0.3, finish, [future]))
+        timers[-1].start()
 
-    executor = FakeExecutor(settle)
-    engine.run_tasks(lambda: executor, [task], -1)
-    assert len(executor.texts) == 1
+    timers: list[Timer] = []
+    (executor,) = run_task(settle, task, -1)
+    assert task.record.exists()
+    assert len(executor.tasks) == 2  # the first may wait behind a stopped process
+    for timer in timers:
+        timer.join()
+
+
+def test_an_engine_is_started_with_the_first_task() -> None:
+    def start() -> Executor:
+        raise AssertionError("nothing is to be done")
+
+    with engine.running(start, 60) as run:
+        run([])
