@@ -76,7 +76,8 @@ def test_all_ways_lead_to_one_tree(upstream: Upstream, tmp_path: Path, commit: C
     assert upstream.links()["pool/b/c/7"] == "pool/a/linked"
     totals = upstream.head.info.totals
     assert (totals.files, totals.directories) == (325, 6)
-    assert first["hashed_files"] >= 321
+    # What was read before a shard was cut is not counted.
+    assert first["hashed_files"] >= (321 if commit in (committed, by_commands) else 22)
 
     assert [each["path"] for each in planned(upstream)] == ["pool/a", "pool/b", "small"]
     again = commit(upstream)
