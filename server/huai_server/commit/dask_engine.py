@@ -7,6 +7,7 @@ own configuration.
 import logging
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from distributed import Client, KilledWorker, LocalCluster
@@ -14,7 +15,7 @@ from distributed import Client, KilledWorker, LocalCluster
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _SECONDS = 5
-"""The time for the workers of this machine to end."""
+"""The time for the workers of this machine to end; after it they are killed."""
 
 
 class DaskExecutor(Executor):
@@ -41,11 +42,12 @@ class DaskExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Disconnect, and end workers of this machine."""
+        """Disconnect, and ask workers of this machine to end."""
         self._tasks.shutdown(wait and not cancel_futures)
         self._client.close()
         if self._cluster:
-            self._cluster.close(_SECONDS)
+            with suppress(TimeoutError):
+                self._cluster.close(_SECONDS)
 
 
 def _start_cluster() -> LocalCluster:

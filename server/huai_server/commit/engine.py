@@ -168,10 +168,10 @@ class _Run:
 
     def close(self) -> None:
         """End the engine; processes of this machine are killed, as one may be stopped."""
-        for process in multiprocessing.active_children():
-            process.kill()
         if self._engine:
             self._engine.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.kill()
 
     def _submit(self, key: str) -> None:
         """Start a task, on another engine if the present one is broken.
