@@ -159,6 +159,24 @@ def test_only_an_operator_sees_the_operators_page(server: Serving, root: Path, t
     assert name not in text
 
 
+def test_an_operator_sees_slow_requests_without_queries_and_hidden_modules(
+    server: Serving, root: Path, token: str
+) -> None:
+    wrong = bearer(token[:-1] + ("a" if token[-1] != "a" else "b"))
+    for place in (f"/modules/{HIDDEN}", f"/git/{HIDDEN}.git/info/refs", "/modules/open/tree/1"):
+        assert httpx.get(f"{server.url}{place}?q=what", headers=wrong).status_code == 401
+    rows = {}
+    for name in ("open", HIDDEN):
+        operator, _ = make(root, name, "--scope", "operator")
+        page = parse(httpx.get(f"{server.url}/operator", headers=bearer(operator)).text)
+        rows[name] = [row.text for row in page.all("tr") if "GET" in row.text]
+    assert not any(HIDDEN in row for row in rows["open"])
+    assert sum(f"/{HIDDEN}" in row for row in rows[HIDDEN]) >= 2
+    row = next(row for row in rows["open"] if "/modules/open/tree/1" in row)
+    assert " s 401 " in row
+    assert "what" not in " ".join(rows[HIDDEN])
+
+
 def test_a_login_leads_to_no_other_server(server: Serving, token: str) -> None:
     for to in ("//evil.example/", "https://evil.example/", "\\\\evil.example", "/"):
         answer = httpx.get(f"{server.url}/login", params={"to": to}, headers=basic(token))

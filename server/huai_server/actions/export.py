@@ -8,6 +8,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 from huai_program.configuration import ConfigError
 from huai_program.locking import locked
@@ -69,11 +70,12 @@ def export_after_commit(
     name: str, module: Module, places: ModulePlaces, plan: ExportPlan
 ) -> ExportUpdate:
     """Write the export to its folder; a `HuaiError` is returned in the result, not raised."""
+    start = monotonic()
     try:
         described, result = export_module(name, module, places, plan)
     except HuaiError as error:
-        return ExportUpdate(failure=error)
-    return ExportUpdate(result, described)
+        return ExportUpdate(failure=error, seconds=monotonic() - start)
+    return ExportUpdate(result, described, seconds=monotonic() - start)
 
 
 def _request_of(name: str, table: ModuleExport) -> ExportRequest:

@@ -12,6 +12,7 @@ from huai_program.cli import options as base
 from huai_program.cli.options import F, json_option, names_of_modules, parse_duration
 from huai_schema.errors import HuaiError, worst_exit_code
 from huai_server.cli.console import Console
+from huai_server.cli.recorded import run_recorded
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config.load import ServerConfig, default_root, load
 from huai_server.state.errors import storage_error
@@ -69,7 +70,13 @@ def each_module(
             """Call `function` for each chosen module; return the worst exit code."""
 
             def one(name: str) -> int:
-                return int(function(root, name=name, console=console, **others))
+                """Call `function` for a module; a command for timers is recorded."""
+
+                def run() -> int:
+                    return int(function(root, name=name, console=console, **others))
+
+                work = click.get_current_context().info_name
+                return run_recorded(root, name, work, run) if quiet and work else run()
 
             return run_all(
                 one, choose_modules(load(root), names, every=every, relayed=relayed), console

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot
@@ -52,12 +53,12 @@ class ExportOfTree:
         if self.update.failure:
             return False
         place, request, exported = self._plan
-        source = UncommittedTree(scanned, size, time, exported)
+        source, start = UncommittedTree(scanned, size, time, exported), monotonic()
         try:
             with self._errors():
                 described, result = export_scanned(repository, self._name, place, request, source)
         except HuaiError as error:
-            self.update = ExportUpdate(failure=error)
+            self.update = ExportUpdate(failure=error, seconds=monotonic() - start)
             return True
-        self.update = ExportUpdate(result, described)
+        self.update = ExportUpdate(result, described, seconds=monotonic() - start)
         return result.changed

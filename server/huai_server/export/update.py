@@ -17,3 +17,4 @@ class ExportUpdate(NamedTuple):
     """The commit that the files describe; None for the new one."""
     failure: HuaiError | None = None
     """The error of the export, in spite of which the commit was made."""
+    seconds: float = 0

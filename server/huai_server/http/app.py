@@ -31,6 +31,7 @@ from huai_server.http.events import app as events
 from huai_server.http.events.news import News
 from huai_server.http.git import app as git
 from huai_server.http.metrics import collector as metrics
+from huai_server.http.metrics.slow import SlowRequests
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive, routes
 from huai_server.http.mirrors.known import KnownMirrors
@@ -75,7 +76,7 @@ class Application:
         self._access = access = Access(settings, registry)
         self.git = git.GitApp(settings, registry, access)
         self.content = content.ContentApp(settings, registry, access)
-        self._traffic = Traffic()
+        self._traffic = Traffic(SlowRequests(access.client))
         self.stopping = False
         """True once a signal has come; health checks then fail."""
         # No documentation page: the framework's loads scripts from other hosts.
@@ -95,7 +96,7 @@ class Application:
         recent = BranchCache(registry, read_recent)
         days = BranchCache(registry, read_days)
         sources = metrics.Sources(self._traffic, self.git, self.connections)
-        now = Now(registry, heads, facts, sources, known_mirrors, recent, days)
+        now = Now(registry, heads, facts, sources, known_mirrors, recent, days, self.webhooks)
         browser = Browser(self.content.read_small)
         self.api.include_router(tree_api.router(access, browser))
         self.api.include_router(pages.router(access, browser, now, self.api.openapi))
@@ -113,7 +114,7 @@ class Application:
         if scope["type"] != "http":
             await self.api(scope, receive, send)
             return
-        counted_send = self._traffic.counted_send(scope["path"], send)
+        counted_send = self._traffic.counted_send(scope, send)
         reply: Send = counted_send
         try:
             reply = await self._access.admit(scope, counted_send)

@@ -21,6 +21,7 @@
 - `ROOT/modules/NAME/watch.json`: the lag of `watch`
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: consecutive failures, and
   whether a notification was sent
+- `ROOT/modules/NAME/run-WORK`: how the last run of a command ended (`state.runs`)
 - `ROOT/keys`: the keys that each commit publishes (`signing.keys`); `ROOT/keys.lock`
 - `ROOT/cosigned/IDENTITY/SERIAL.git`: the commit of another upstream that was last co-signed here
   (`signing.cosigned`); `ROOT/cosigned.lock`

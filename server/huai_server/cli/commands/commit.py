@@ -20,6 +20,7 @@ from huai_server.cli.options import (
     modules_options,
     run_all,
 )
+from huai_server.cli.recorded import run_recorded
 from huai_server.cli.report import (
     commit_line,
     commit_values,
@@ -31,6 +32,9 @@ from huai_server.cli.report import (
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.config.load import load
+from huai_server.export.update import ExportUpdate
+from huai_server.state.paths import module_places
+from huai_server.state.runs import Run, save_run
 
 _Done: TypeAlias = Committed[CommitResult]
 
@@ -126,7 +130,7 @@ def command(
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> _Done:
-    """Commit one module, print the result, and send a notification of failures if it is due.
+    """Commit one module, print and record the result, and send a notification if it is due.
 
     An error of the commit is raised.
     """
@@ -136,7 +140,10 @@ def commit_module(console: Console, root: Path, name: str, options: CommitOption
         results.append(_commit(console, root, name, options))
         return results[0].exit_code
 
-    run_and_notify(console, root, name, "commit", run, lambda: failure_text(results[0]))
+    def run_counted() -> int:
+        return run_and_notify(console, root, name, "commit", run, lambda: failure_text(results[0]))
+
+    run_recorded(root, name, "commit", run_counted, lambda: failure_text(results[0]))
     return results[0]
 
 
@@ -159,5 +166,15 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
         console.result(commit_line(name, result, seconds))
 
     done = modules.commit(root, name, options, committed)
+    if done.after.export != ExportUpdate():
+        save_run(module_places(root, name), "export", _export_run(done.after.export))
     show_after_commit(console, name, done.after, done.result.head)
     return done
+
+
+def _export_run(update: ExportUpdate) -> Run:
+    """Return the record of the export of a commit that ended now."""
+    failure, begun = update.failure, int(time.time() - update.seconds)
+    if failure is None:
+        return Run(begun, update.seconds, 0)
+    return Run(begun, update.seconds, int(failure.exit_code), failure.message)

@@ -21,6 +21,7 @@ from huai_server.cli.options import (
     read_limits_options,
     run_all,
 )
+from huai_server.cli.recorded import run_recorded
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import ScrubResult
@@ -90,7 +91,10 @@ def command(
 
         return run_and_notify(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
 
-    return run_all(one, choose_modules(config, names, every=every, relayed=False), console)
+    def one_recorded(name: str) -> int:
+        return run_recorded(root, name, "scrub", lambda: one(name))
+
+    return run_all(one_recorded, choose_modules(config, names, every=every, relayed=False), console)
 
 
 def _scrub(

@@ -1,4 +1,4 @@
-"""The operator's page: connections, disk use, failures, and what expires.
+"""The operator's page: connections, slow requests, last runs, disk use, and what expires.
 
 Reads folders in a thread.  It shows what the server and its state root record anyway.
 """
@@ -6,21 +6,26 @@ Reads folders in a thread.  It shows what the server and its state root record a
 import asyncio
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import Response
 
 from huai_program.notify.notifier import Streak, load
-from huai_schema.errors import HuaiError
+from huai_schema.errors import ExitCode, HuaiError
+from huai_server.http.metrics.slow import KEPT, LEAST_SECONDS
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import ModuleRow, Now, module_row
+from huai_server.http.webhooks.keeper import Delivery
 from huai_server.state.paths import ModulePlaces
+from huai_server.state.runs import Run, read_runs
 from huai_server.state.tokens import Token, read_tokens
 from huai_server.store.disk_use import DiskUse, disk_use
 
 _WORKS = ("commit", "scrub", "publish")
+_RUNS = 60
+"""The most runs on the page."""
 
 
 class Upkeep(NamedTuple):
@@ -29,6 +34,8 @@ class Upkeep(NamedTuple):
     use: DiskUse
     failures: Mapping[str, Streak]
     """The failed runs by command, until one succeeds; recorded if `[notify]` is configured."""
+    runs: Mapping[str, Run]
+    """The last run of each command."""
 
 
 class OperatorRow(NamedTuple):
@@ -39,6 +46,15 @@ class OperatorRow(NamedTuple):
     """None if the server may not read the folder."""
     clients: int | None
     """Connected clients of plain rsync; None if unknown."""
+
+
+class RunRow(NamedTuple):
+    """A run of a command, or a delivery to a web hook."""
+
+    module: str
+    work: str
+    """The command, or the scheme and host of the web hook."""
+    run: Run
 
 
 async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
@@ -62,14 +78,20 @@ async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Re
         )
         for name, repository in sorted(modules.items())
     ]
-    running, git = now.sources.traffic.running, now.sources.git.transfers
+    traffic, git = now.sources.traffic, now.sources.git.transfers
+    runs = _runs(upkeep, now.webhooks.deliveries(modules))
+    hidden = now.registry.served().private.keys() - modules.keys()
     values = {
         "rows": rows,
+        "runs": runs[:_RUNS],
+        "more_runs": len(runs) - len(runs[:_RUNS]),
+        "least": LEAST_SECONDS,
+        "slow": [each for each in traffic.slow.slowest() if not _names(each.path, hidden)][:KEPT],
         "tokens": tokens,
         "free": free,
         "connections": now.sources.connections,
-        "fetches": running["git"] + running["content"],
-        "subscribers": running["events"],
+        "fetches": traffic.running["git"] + traffic.running["content"],
+        "subscribers": traffic.running["events"],
         "git": git,
         "clients": sum(row.clients or 0 for row in rows),
     }
@@ -77,14 +99,34 @@ async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Re
 
 
 def _read_upkeep(places: ModulePlaces) -> Upkeep | None:
-    """Return disk use and failures of a module; None if the folder cannot be read."""
+    """Return disk use, failures and last runs of a module; None if the folder cannot be read."""
     try:
         streaks = {work: load(places.notified(work)) for work in _WORKS}
         # A run that is not over counts as failed.
         failures = {work: each for work, each in streaks.items() if each.failed > each.running}
-        return Upkeep(disk_use(places), failures)
+        return Upkeep(disk_use(places), failures, read_runs(places))
     except (OSError, HuaiError):
         return None
+
+
+def _runs(upkeep: Mapping[str, Upkeep | None], deliveries: Sequence[Delivery]) -> list[RunRow]:
+    """Return the last runs and deliveries, failed ones first, then the newest first."""
+    rows = [
+        RunRow(name, work, run)
+        for name, each in upkeep.items()
+        if each is not None
+        for work, run in each.runs.items()
+    ]
+    for delivery in deliveries:
+        code = ExitCode.NETWORK if delivery.error else ExitCode.OK
+        run = Run(delivery.begun, delivery.seconds, code, delivery.error)
+        rows.append(RunRow(delivery.module, delivery.origin, run))
+    return sorted(rows, key=lambda row: (not row.run.exit_code, -row.run.begun))
+
+
+def _names(path: str, modules: Collection[str]) -> bool:
+    """Return True if a part of `path` is the name of one of `modules`, or of its repository."""
+    return any(part.removesuffix(".git") in modules for part in path.split("/"))
 
 
 def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token]:

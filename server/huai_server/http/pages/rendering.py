@@ -78,7 +78,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
     environment.filters["last"] = basename
-    environment.filters["span"] = _span
+    environment.filters |= {"span": _span, "took": _took}
     environment.filters |= {"matches": _matches, "runs": _runs}
     environment.filters["host"] = lambda url: urlsplit(url).netloc
     # As a shell takes it; for a name that is not printable text, its display form.
@@ -231,3 +231,8 @@ def _span(seconds: int, least: int = 1) -> str:
         if seconds >= 2 * size or size == least:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def _took(seconds: float) -> str:
+    """Format a measured time, with hundredths of a second below ten."""
+    return f"{seconds:.2f} s" if seconds < 10 else _span(round(seconds))

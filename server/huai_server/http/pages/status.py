@@ -34,6 +34,7 @@ from huai_server.http.pages.recipes import recipes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.state import WORDS, Due, State, state_of
 from huai_server.http.settings import Registry
+from huai_server.http.webhooks.keeper import WebHooks
 from huai_server.store.repository import Head, Repository
 
 _MODULES, _ROWS = 40, 100
@@ -72,6 +73,7 @@ class Now(NamedTuple):
     known_mirrors: KnownMirrors
     recent: BranchCache[Recent]
     days: BranchCache[Days]
+    webhooks: WebHooks
 
 
 class Choice(NamedTuple):

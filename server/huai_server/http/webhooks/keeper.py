@@ -18,9 +18,10 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import tenacity
@@ -89,6 +90,21 @@ _log = logging.getLogger(__name__)
 _Hooks = Mapping[tuple[str, str], WebHook]
 
 
+class Delivery(NamedTuple):
+    """The last delivery to a hook that ended."""
+
+    module: str
+    origin: str
+    """Scheme and host of the hook."""
+    serial: object
+    begun: int
+    """Seconds since the epoch."""
+    seconds: float
+    """The time until it succeeded or was given up."""
+    error: str
+    """The error of the last attempt; empty if the hook got the commit."""
+
+
 class WebHooks:
     """The hooks of one server."""
 
@@ -96,7 +112,12 @@ class WebHooks:
         self._registry = registry
         self._news = news
         self._tasks: dict[tuple[str, str], tuple[WebHook, asyncio.Task[None]]] = {}
+        self._deliveries: dict[tuple[str, str], Delivery] = {}
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook")
+
+    def deliveries(self, modules: Container[str]) -> list[Delivery]:
+        """Return the last delivery to each hook of these modules since the server's start."""
+        return [each for each in self._deliveries.values() if each.module in modules]
 
     async def run(self) -> None:
         """Notify hooks of commits until the server stops; returns when all attempts have ended."""
@@ -113,6 +134,7 @@ class WebHooks:
             if hooks.get(key) != hook or task.done():
                 task.cancel()
                 del self._tasks[key]
+                self._deliveries.pop(key, None)
         for key, hook in hooks.items():
             if key not in self._tasks:
                 self._tasks[key] = hook, asyncio.ensure_future(self._serve_hook(key[0], hook))
@@ -155,6 +177,7 @@ class WebHooks:
             while (left := end - time.monotonic()) > 0 and not is_no_use():
                 await self._news.wait(left)
 
+        begun, start, failure = int(time.time()), time.monotonic(), ""
         try:
             async for retry in tenacity.AsyncRetrying(
                 stop=tenacity.stop_after_attempt(_ATTEMPTS),
@@ -170,6 +193,7 @@ class WebHooks:
                 with retry:
                     await in_thread(attempt, self._pool)
         except UnreachableError as error:
+            failure = error.message
             hint = f" ({error.hint})" if error.hint else ""
             _log.warning(
                 "%s: %s was not notified of serial %s: %s%s",
@@ -179,3 +203,6 @@ class WebHooks:
                 quoted(error.message),
                 hint,
             )
+        origin, spent = origin_of(hook.url), time.monotonic() - start
+        delivery = Delivery(event.module, origin, event.data["serial"], begun, spent, failure)
+        self._deliveries[event.module, hook.url] = delivery
