@@ -17,7 +17,14 @@ from selenium.webdriver import Chrome
 
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
-from huai_server.mirrors.record import Holding, holding_path, write_holding
+from huai_server.mirrors.record import (
+    Holding,
+    Probe,
+    holding_path,
+    probe_path,
+    write_holding,
+    write_probe,
+)
 from huai_server.state.paths import module_places
 from huai_server.state.tokens import new_token
 from huai_server.store.repository import Repository
@@ -29,6 +36,8 @@ TOP = Path(__file__).parents[1]
 HOUR, DAY = 3600, 86400
 HEIGHT_MAX, DOCUMENTED_HEIGHT = 2600, 1000
 HOSTS = ("ftp.uni.example", "mirrors.city.example", "mirror.isp.example", "rsync.lab.example")
+COUNTRIES = ("DE", "CN", "FR", "US")
+SPONSORS = ("University of Example", "City of Example", "Example Internet", "Example Labs")
 PAGES = {
     "front": "/",
     "module": "/modules/debian",
@@ -88,6 +97,7 @@ def make_module(random: Random, root: Path, trees: Path, history: History, now: 
     tree = trees / history.name
     for number in range(300):
         write(random, tree / "pool" / f"lib{chr(97 + number % 26)}" / f"lib-{number}.deb")
+    write(random, tree / "dists" / "stable" / "main" / "binary-amd64" / "Packages")
     (tree / "stable").symlink_to("dists/stable")
     server: list[str | Path] = [TOP / ".venv/bin/huai-server", "--root", root]
     urls = (f"https://mirror.example/{history.name}", f"rsync://mirror.example/{history.name}")
@@ -106,7 +116,13 @@ def make_mirrors(random: Random, root: Path, now: int) -> None:
     document = tomlkit.parse(place.read_text())
     document["mirrors"] = {"max_lag": "1d"}
     document["allowed_downstreams"] = {
-        host: {"key": key(number).public, "hosts": [host]} for number, host in enumerate(HOSTS, 1)
+        host: {
+            "key": key(number).public,
+            "hosts": [host],
+            "country": COUNTRIES[number - 1],
+            "sponsor": {"name": SPONSORS[number - 1], "url": f"https://{host.partition('.')[2]}/"},
+        }
+        for number, host in enumerate(HOSTS, 1)
     }
     place.write_text(tomlkit.dumps(document))
     for history in HISTORIES:
@@ -125,6 +141,10 @@ def make_mirrors(random: Random, root: Path, now: int) -> None:
             lags = LagHistory(now - random.randrange(20, 40) * DAY, tuple(lag_rows(random, now)))
             write_holding(
                 holding_path(root / "mirrors", name, host), Holding(signed, text, since, lags)
+            )
+            write_probe(
+                probe_path(root / "mirrors", name, host),
+                Probe(now - 5 * HOUR, "good" if number != 4 else "unreachable", serial, 8),
             )
 
 
@@ -157,7 +177,7 @@ def take_all(browser: Chrome, url: str) -> None:
             place = TOP / "docs/pictures" / f"{page}.png"
             save_picture(browser, url + path, place, 1000, "light", DOCUMENTED_HEIGHT)
         joined = "&" if "?" in path else "?"
-        for width, scheme, language in ((390, "dark", "zh"), (768, "dark", "en")):
+        for width, scheme, language in ((360, "dark", "zh"), (768, "dark", "en")):
             place = TOP / "build/pictures" / f"{page}-{width}-{scheme}-{language}.png"
             save_picture(browser, f"{url}{path}{joined}lang={language}", place, width, scheme)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import httpx
 import pytest
 
 from huai_client.metadata.attested_mirrors import attested_urls
@@ -256,6 +257,8 @@ def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) ->
         "partial": False,
         "offered": True,
         "probe": None,
+        "country": None,
+        "sponsor": None,
     }
     assert (second["serial"], second["offered"]) == (1, True)
     assert (third["partial"], third["offered"]) == (True, False)
@@ -326,6 +329,62 @@ def test_a_mirror_that_is_too_far_behind_is_not_offered(three: list[Attesting], 
     assert three[0].get(path) == whole_list
 
 
+def test_country_and_sponsor_are_where_mirrors_are_chosen(
+    three: list[Attesting], own: Site
+) -> None:
+    one, module = three[0], three[0].up.name
+    tables = [(host, key(n), (host,)) for n, host in enumerate(HOSTS, 1)]
+    sponsor = {"name": "<b>Bits & Co</b>", "url": "https://sponsor.example/?a=1&b=2"}
+    allow(own, *tables, keys={HOSTS[0]: {"country": "DE", "sponsor": sponsor}})
+    first, second = one.get(f"/api/v1/modules/{module}/mirrors")["mirrors"][:2]
+    assert (first["country"], first["sponsor"]) == ("DE", sponsor)
+    assert (second["country"], second["sponsor"]) == (None, None)
+    mirrorlist = f"/api/v1/modules/{module}/mirrorlist"
+    assert one.get(f"{mirrorlist}?country=de").splitlines() == [*one.signed.attestation.urls]
+    assert one.get(f"{mirrorlist}?country=FR") == ""
+    document = ET.fromstring(one.get(f"/api/v1/modules/{module}/metalink/a"))  # noqa: S314 - our own server's
+    urls = [*document.iter("{urn:ietf:params:xml:ns:metalink}url")]
+    own_urls = {f"{url}/a" for url in one.signed.attestation.urls}
+    assert {each.text for each in urls if each.get("location") == "de"} == own_urls
+    assert len(urls) > len([each for each in urls if each.get("location")])
+    for path in ("/mirrors", f"/modules/{module}"):
+        page = parse(one.get(path))
+        (link,) = (each for each in page.all("a") if each["href"] == sponsor["url"])
+        assert (link.text, link["rel"]) == (sponsor["name"], "nofollow noopener")
+        assert "DE" in page.one("main").text
+    allow(own, *tables)
+
+
+def test_a_file_names_its_mirrors_and_a_download_leads_to_one(
+    three: list[Attesting], own: Site
+) -> None:
+    one, module = three[0], three[0].up.name
+    tables = [(host, key(n), (host,)) for n, host in enumerate(HOSTS, 1)]
+    allow(own, *tables, keys={HOSTS[1]: {"country": "FR"}})
+
+    def mirrors(path: str) -> list[str]:
+        """Return the mirrors that the page of a file names."""
+        page = parse(one.get(f"/modules/{module}/tree/latest/{path}"))
+        rows = page.one("tbody").all("tr") if "Mirrors that hold it" in page.text else []
+        return [row.one("th").one("bdi").text for row in rows]
+
+    def target(address: str) -> tuple[int, str]:
+        answer = httpx.get(f"{own.url}/modules/{module}/download/{address}")
+        return answer.status_code, answer.headers.get("location", "")
+
+    # The second mirror has the commit before, the third only a part.
+    assert (mirrors("a"), mirrors("b")) == ([HOSTS[0], HOSTS[1]], [HOSTS[0]])
+    assert target("latest/a") == (302, f"https://{HOSTS[0]}/{module}/a")
+    assert target("latest/a?country=fr") == (302, f"https://{HOSTS[1]}/{module}/a")
+    assert target("latest/b?country=fr") == (302, f"https://{HOSTS[0]}/{module}/b")
+    allow(own, *tables, max_lag="0")
+    assert target("latest/a?country=fr") == (302, f"https://{HOSTS[0]}/{module}/a")
+    allow(own, *tables[1:], max_lag="0")
+    assert mirrors("a") == [HOSTS[1]]
+    assert target("latest/a")[0] == 404
+    allow(own, *tables)
+
+
 def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None:
     one, module = three[0], three[0].up.name
     one.up.change(access="private")
@@ -344,18 +403,19 @@ def test_the_page_of_all_mirrors_has_a_row_for_each(three: list[Attesting]) -> N
     columns = [each.text for each in page.one("thead").all("th")]
     place = columns.index(one.up.name)
     cells = {
-        row.one("th").text: [each.text for each in row.all("th", "td")]
+        row.one("th").one("bdi").text: [each.text for each in row.all("th", "td")]
         for row in page.one("tbody").all("tr")
     }
-    assert [cells[host][1] for host in HOSTS] == ["https rsync"] * 3
+    assert [cells[host][0] for host in HOSTS] == [f"{host} https rsync" for host in HOSTS]
+    assert all("half of the time " in cells[host][-2] for host in HOSTS)
     assert [cells[host][place] for host in HOSTS] == [
         *("in step", cells[HOSTS[1]][place], "in step (a part of it)"),
     ]
     assert "in step" not in cells[HOSTS[1]][place]
-    holders = [each.text for each in page.one("tfoot").all("td")][place - 3]
+    holders = [each.text for each in page.one("tfoot").all("td")][place - 1]
     assert holders.startswith("2/3 half within ")
     assert "No mirror" in parse(one.get("/mirrors?column=99&start=99")).text
-    assert "#rollout" in page.one("tfoot").all("a")[place - 3]["href"]
+    assert "#rollout" in page.one("tfoot").all("a")[place - 1]["href"]
     rollouts = parse(one.get(f"/mirrors?module={one.up.name}")).all("table")[1].one("tbody")
     serials = [each.text for each in rollouts.all("th")]
     assert serials == [str(serial) for serial in range(len(serials), 0, -1)] != []

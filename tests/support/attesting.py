@@ -3,8 +3,10 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tomlkit
@@ -61,14 +63,21 @@ class Attesting:
 
 
 def allow(
-    place: Site, *tables: tuple[str, PrivateKey, tuple[str, ...]], **settings: object
+    place: Site,
+    *tables: tuple[str, PrivateKey, tuple[str, ...]],
+    keys: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    **settings: object,
 ) -> None:
-    """Let these downstreams, and no others, attest to a site: name, key, hosts."""
+    """Let these downstreams, and no others, attest to a site: name, key, hosts.
+
+    `keys`: further keys of their tables, by name.
+    """
     path = place.folder / "server" / "server.toml"
     document = tomlkit.parse(path.read_text())
     document["mirrors"] = settings
     document["allowed_downstreams"] = {
-        name: {"key": signer.public, "hosts": list(hosts)} for name, signer, hosts in tables
+        name: {"key": signer.public, "hosts": list(hosts), **keys.get(name, {})}
+        for name, signer, hosts in tables
     }
     new = path.with_suffix(".new")
     new.write_text(tomlkit.dumps(document))

@@ -10,10 +10,18 @@ import msgspec
 from msgspec import Meta
 
 from huai_program.durations import Duration
+from huai_program.tables import Example
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The name of a downstream, which is also the name of a file."""
 _Host = Annotated[str, Meta(pattern=r"^[a-z0-9_\[][a-z0-9._:\]-]*$", max_length=255)]
+
+
+class Sponsor(msgspec.Struct, frozen=True):
+    """The organization that pays for a mirror."""
+
+    name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")]
+    url: Annotated[str, Meta(pattern=r"^https://[^\s/@?#]+(?:[/?#]\S*)?$", max_length=500)]
 
 
 class AllowedDownstream(msgspec.Struct, frozen=True):
@@ -23,6 +31,9 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
     """Its public key, in canonical form once `load` has read it."""
     hosts: Annotated[tuple[_Host, ...], Meta(min_length=1)]
     """The hosts that its URLs may have, each with its port unless that is the default one."""
+    country: Annotated[str, Meta(pattern=r"^(?:[A-Z]{2})?$"), Example('"DE"')] = ""
+    """The code of its country (ISO 3166-1 alpha-2); empty if unknown."""
+    sponsor: Sponsor | None = None
 
     def may_claim(self, url: str) -> bool:
         """Return True if `hosts` has the host (with its port) of `url`."""

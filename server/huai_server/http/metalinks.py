@@ -6,7 +6,8 @@ BLAKE3, so the digest is in an element of huai's namespace, which other programs
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote_from_bytes
 from xml.sax.saxutils import escape, quoteattr
@@ -43,8 +44,12 @@ class NoMetalinkError(HuaiError):
     exit_code = ExitCode.FORMAT
 
 
-def metalink(file: File, descriptor: Descriptor, more_urls: Iterable[str] = ()) -> str:
+def metalink(
+    file: File, descriptor: Descriptor, more_urls: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return the metalink of a file, whose URLs are those of the commit and `more_urls`.
+
+    That maps the URLs of further mirrors to their countries, or "".
 
     Raises `NoMetalinkError` if XML cannot hold the name of the file, or all URLs are missing.
     """
@@ -64,8 +69,9 @@ def metalink(file: File, descriptor: Descriptor, more_urls: Iterable[str] = ()) 
             f'  <digest xmlns="{_OWN_NAMESPACE}" type="blake3">{file.digest.hex()}</digest>'
         )
     for priority, url in enumerate(urls, 1):
-        address = escape(_address(url, file.path))
-        lines.append(f'  <url priority="{priority}">{address}</url>')
+        address, country = escape(_address(url, file.path)), more_urls.get(url, "").lower()
+        location = f' location="{country}"' if country else ""
+        lines.append(f'  <url{location} priority="{priority}">{address}</url>')
     return "\n".join([*lines, " </file>", "</metalink>", ""])
 
 
@@ -117,11 +123,13 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
     return routes
 
 
-def _document(newest: Newest, path: RelPath, places: tuple[tuple[str, ...], list[str]]) -> str:
+def _document(
+    newest: Newest, path: RelPath, places: tuple[tuple[str, ...], Mapping[str, str]]
+) -> str:
     """Return the metalink of a file of the newest commit; raises 404 if that cannot be made.
 
     Raises another `HuaiError` for damaged metadata.
-    `places`: the URLs that replace those of the commit, and the URLs of mirrors.
+    `places`: the URLs that replace those of the commit, and the countries by URL of mirrors.
     """
     urls, mirror_urls = places
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from huai_program.durations import seconds
 from huai_schema.codec.attestation import Attestation
-from huai_server.config.mirrors import Mirrors
+from huai_server.config.mirrors import AllowedDownstream, Mirrors
 from huai_server.mirrors.judge import Commits
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import (
@@ -54,6 +54,8 @@ class MirrorState(NamedTuple):
     """The latest time as of which the mirror is complete, in seconds since the epoch."""
     probe: Probe | None
     """The result of the last probe; None if there was none."""
+    downstream: AllowedDownstream
+    """Its table of server.toml."""
 
     @property
     def percentiles(self) -> tuple[int, ...]:
@@ -137,9 +139,11 @@ def _state_of(
     lag = commits.lag(attestation.serial, now)
     silence = now - attestation.time
     near = lag <= seconds(settings.max_lag) and silence <= seconds(settings.max_silence)
-    claimed = all(map(mirrors.allowed[name].may_claim, attestation.urls))
+    downstream = mirrors.allowed[name]
+    claimed = all(map(downstream.may_claim, attestation.urls))
     offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
     complete_at = now - lag if lag else attestation.time
     return MirrorState(
-        name, attestation, holding.since, lag, holding.history, now, offered, complete_at, probe
+        *(name, attestation, holding.since, lag, holding.history, now, offered, complete_at),
+        *(probe, downstream),
     )

@@ -43,6 +43,13 @@ class ProbeModel(Model):
     reason: str | None
 
 
+class SponsorModel(Model):
+    """The organization that pays for a mirror."""
+
+    name: str
+    url: str
+
+
 class MirrorModel(Model):
     """The part of one module that a mirror holds."""
 
@@ -56,6 +63,8 @@ class MirrorModel(Model):
     offered: bool = Field(description="true if mirrorlist and metalinks name it")
     probe: ProbeModel | None = Field(description="null: not probed")
     urls: list[str]
+    country: str | None = Field(description="its code (ISO 3166-1 alpha-2)")
+    sponsor: SponsorModel | None
 
 
 class ModuleMirrorsModel(Model):
@@ -79,7 +88,7 @@ def module_mirrors(name: str, serial: int, states: Iterable[MirrorState]) -> Mod
 
 def _model(one: MirrorState) -> MirrorModel:
     """Return a mirror's state, for JSON."""
-    p50, p90, p99 = one.percentiles
+    sponsor, (p50, p90, p99) = one.downstream.sponsor, one.percentiles
     return MirrorModel(
         mirror=one.mirror,
         serial=one.attestation.serial,
@@ -91,6 +100,8 @@ def _model(one: MirrorState) -> MirrorModel:
         offered=one.offered,
         probe=_probe_model(one.probe) if one.probe else None,
         urls=list(one.attestation.urls),
+        country=one.downstream.country or None,
+        sponsor=SponsorModel(name=sponsor.name, url=sponsor.url) if sponsor else None,
     )
 
 
@@ -106,9 +117,17 @@ def _probe_model(probe: Probe) -> ProbeModel:
     )
 
 
-def offered_urls(states: Iterable[MirrorState]) -> list[str]:
-    """Return all URLs of the mirrors that are offered to clients, in the order of `states`."""
-    return [url for each in states if each.offered for url in each.attestation.urls]
+def offered_urls(states: Iterable[MirrorState]) -> dict[str, str]:
+    """Return the country by URL of the mirrors that are offered to clients, ordered as `states`.
+
+    The country is empty if it is unknown.
+    """
+    return {
+        url: each.downstream.country
+        for each in states
+        if each.offered
+        for url in each.attestation.urls
+    }
 
 
 def mirmon(states: Iterable[MirrorState]) -> str:

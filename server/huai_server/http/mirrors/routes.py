@@ -6,9 +6,9 @@ Each response has an ETag.  A client that may not see a module sees none of its 
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
@@ -38,6 +38,7 @@ _PLAIN: dict[int | str, dict[str, object]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
     **_FOUND,
 }
+_Country = Annotated[str, Query(description="only mirrors in this country, by its code")]
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -118,9 +119,10 @@ def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRout
         return respond(request, body.model_dump_json(), _JSON)
 
     @routes.get("/modules/{name}/mirrorlist", response_class=Response, responses=_PLAIN)
-    async def mirrorlist(name: str, request: Request) -> Response:
+    async def mirrorlist(name: str, request: Request, country: _Country = "") -> Response:
         """URLs of a module, one a line: of mirrors that are near enough, the freshest first."""
-        urls = offered_urls(await reports.states(request, name))
+        places = offered_urls(await reports.states(request, name))
+        urls = [url for url, each in places.items() if country.upper() in {"", each}]
         return respond(request, "".join(f"{url}\n" for url in urls), _TEXT)
 
     @routes.get("/modules/{name}/mirmon", response_class=Response, responses=_PLAIN)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from huai_server.http.pages.history import DAY_SECONDS, Tally
 
-WIDTH, HEIGHT, LEFT = 720, 150, 64
+WIDTH, HEIGHT, LEFT = 360, 150, 64
 STROKES_WIDTH, STROKES_HEIGHT = 84, 24
 CALENDAR_WEEKS, CELL = 53, 13
 _TOP = 8

@@ -14,12 +14,16 @@ from fastapi import Response
 
 from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
+from huai_server.config.mirrors import AllowedDownstream
 from huai_server.http.pages.charts import LagStrokes, lag_level, lag_strokes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
+from huai_server.mirrors.record import Probe
 from huai_server.mirrors.states import MirrorState
 
 _ROWS, _COLUMNS, _SERIALS = 50, 12, 20
+_VERDICTS = ("good", "unreachable", "stale", "lies")
+"""The verdicts of probes, the worst last."""
 _log = logging.getLogger(__name__)
 
 
@@ -68,6 +72,11 @@ class Row(NamedTuple):
     cells: Sequence[MirrorState | None]
     days: LagStrokes
     """The lag of the module of this page that was most behind."""
+    percentiles: Sequence[int]
+    """The greatest of these modules of each of `lag.PERCENTILES`, in seconds."""
+    probe: Probe | None
+    """The worst result of the last probes of these modules."""
+    downstream: AllowedDownstream
 
 
 async def mirrors_page(
@@ -142,9 +151,13 @@ def _row(name: str, columns: Sequence[Column], max_lag: int, now: int) -> Row:
         max(lags, key=lambda lag: -1 if lag is None else lag)
         for lags in zip(*(each.days for each in states), strict=True)
     ]
+    probes = [each.probe for each in states if each.probe]
     return Row(
         name,
         sorted({url.partition("://")[0] for url in urls}),
         [each.mirrors.get(name) for each in columns],
         lag_strokes(days, max_lag, now),
+        [max(numbers) for numbers in zip(*(each.percentiles for each in states), strict=True)],
+        max(probes, key=lambda each: _VERDICTS.index(each.verdict), default=None),
+        states[0].downstream,
     )

@@ -86,6 +86,10 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "[allowed_downstreams.m]\nkey = 'x'": ("allowed_downstreams.m", "hosts"),
     "[allowed_downstreams.m]\nkey = 'x'\nhosts = ['h']": ("allowed_downstreams.m", "key"),
     "[allowed_downstreams.m]\nkey = 'x'\nhosts = ['h/p']": ("allowed_downstreams.m", "hosts"),
+    "[allowed_downstreams.m]\nkey = 'x'\nhosts = ['h']\ncountry = 'de'": ("country", '"DE"'),
+    "[allowed_downstreams.m]\nkey = 'x'\nhosts = ['h']\nsponsor = {name = 'S', url = 'http://s'}": (
+        *("allowed_downstreams.m", "url"),
+    ),
     "[allowed_downstreams.'../m']\nkey = 'x'\nhosts = ['h']": ("../m", "must consist of letters"),
     "[mirrors]\nmax_lag = 'soon'": ("mirrors", "max_lag"),
     "[modules.m]\npath = '/'\nrelay = 'client'": ("modules.m", "relay", "'client'"),
