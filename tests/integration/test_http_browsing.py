@@ -24,6 +24,8 @@ HOSTILE = {
     "中文".encode(): "中文",
 }
 """Names, and how they are listed."""
+ORDERS = ("Size", "Modified (UTC)")
+"""The columns by which a directory can be sorted."""
 
 
 @pytest.fixture
@@ -145,6 +147,34 @@ def test_a_large_directory_is_paged(client: httpx.Client, up: Upstream) -> None:
     assert names(get(client, f"/modules/{up.name}/tree/1/large?start=9999")) == []
 
 
+def test_a_large_directory_is_entered_by_letters_and_a_small_one_is_sorted(
+    client: httpx.Client, up: Upstream
+) -> None:
+    for number in range(300):
+        up.put(b"large/lib%c-%03d" % (b"abc"[number % 3], number))
+    for name, size, time in ((b"one", 1, 30), (b"two", 22, 10), (b"three", 3, 20)):
+        os.utime(up.put(b"small/" + name, b"x" * size), (time, time))
+    up.at(b"small/dir").mkdir()
+    up.commit()
+    address = f"/modules/{up.name}/tree/1/large"
+    page = get(client, address)
+    letters = [link for link in page.all("a") if link.text in {"liba", "libb", "libc"}]
+    assert [link.text for link in letters] == ["liba", "libb", "libc"]
+    for link, first in zip(letters, ("liba-000", "libb-001", "libc-002"), strict=True):
+        assert names(follow(client, address, link)[1])[0] == first
+    address = f"/modules/{up.name}/tree/1/small"
+    page = get(client, address)
+    links = {link.text: link for link in page.all("a")}
+    assert "Name" not in links
+    by_size, by_time = (follow(client, address, links[each])[1] for each in links if each in ORDERS)
+    assert names(by_size) == ["dir/", "two", "three", "one"]
+    assert names(by_time) == ["dir/", "one", "three", "two"]
+    assert names(get(client, f"{address}?sort=other")) == ["dir/", "one", "three", "two"]
+    address = f"/modules/{up.name}/tree/1/large?sort=size"
+    (later,) = linked(get(client, address), "next")
+    assert len(names(follow(client, address, later)[1])) == 100
+
+
 def test_a_search_finds_names_and_parts_of_paths(client: httpx.Client, up: Upstream) -> None:
     for path in (b"pool/a/Tool_1.deb", b"pool/b/tool_2.deb", b"other/x\ntool", b"tools/readme"):
         up.put(path)
@@ -197,6 +227,9 @@ def test_the_differences_of_two_commits(client: httpx.Client, up: Upstream) -> N
     assert "1 B → 3 B" in changed
     assert rows["gone<b>"].all("a") == []
     assert "Nothing differs" in get(client, f"/modules/{up.name}/diff/2..2").text
+    text = page.one("main").text
+    for summary in ("1 added", "1 removed 2 B", "1 changed 3 B", "1 moved"):
+        assert summary in text
     added = get(client, f"/modules/{up.name}/diff/1..2?kind=added")
     assert names(added) == ["new"]
     assert linked(page, "prev") == linked(page, "next") == []
@@ -241,7 +274,11 @@ def test_a_file_has_downloads_and_a_history(client: httpx.Client, place: Site) -
     address = f"/modules/{up.name}/tree/3/d/a%23b"
     page = get(client, address)
     (download,) = (link for link in page.all("a") if link.text == "Download")
-    assert download["href"] == "https://mirror.example/x/d/a%23b"
+    target = client.get(urljoin(address, download["href"]))
+    assert (target.status_code, target.headers["cache-control"]) == (302, "no-store")
+    assert target.headers["location"] == "https://mirror.example/x/d/a%23b"
+    for wrong in (f"/modules/{up.name}/download/4/d/a%23b", f"/modules/{up.name}/download/3/d"):
+        get(client, wrong, 404)
     history = get(client, f"{address}?history=1").one("tbody")
     rows = [[each.text for each in row.all("th", "td")] for row in history.all("tr")]
     assert [(row[0], row[2]) for row in rows] == [

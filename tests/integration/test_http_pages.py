@@ -1,14 +1,18 @@
 """The pages of a running server: their text, their language, and what they never do."""
 
 import time
+import tomllib
+from pathlib import Path
 from urllib.parse import urljoin
 from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
 
+from tests.support.committing import run_server
 from tests.support.html import Element, parse
 from tests.support.http_fixtures import Repository
+from tests.support.serving import serving
 
 LIGHT = 50_000
 """Bytes of a first view, with all that it loads."""
@@ -93,6 +97,38 @@ def test_a_module_says_how_to_mirror_it(repository: Repository, client: httpx.Cl
     assert f"git clone --bare {url}/git/m.git" in texts
     hostile = client.get("/modules/m", headers={"Host": "a;rm -rf /"})
     assert "rm -rf" not in hostile.text
+
+
+def test_a_module_says_which_key_to_pin_and_how_package_managers_use_it(tmp_path: Path) -> None:
+    tree, key = tmp_path / "tree", tmp_path / "key"
+    places = ("dists/stable/main/binary-all/Packages", "dists/stable/by-hash/d/x", "dists/a/b/c")
+    for place in (*places, "simple/x", "packages/x", "core/os/x", "repodata/repomd.xml"):
+        (tree / place).parent.mkdir(parents=True)
+        (tree / place).write_text(place)
+    root = tmp_path / "state"
+    new = run_server(root, "key", "new", str(key))
+    assert new.returncode == 0, new
+    urls = (
+        "--content-url",
+        "rsync://mirror.example/m",
+        "--content-url",
+        "https://mirror.example/m/",
+    )
+    assert run_server(root, "add", "m", str(tree), *urls).returncode == 0
+    settings = (root / "server.toml").read_text()
+    (root / "server.toml").write_text(f'[signing]\nkey = "{key}"\n{settings}')
+    assert run_server(root, "commit", "m").returncode == 0
+    with serving(root) as server:
+        page = parse(httpx.get(f"{server.url}/modules/m").text)
+    texts = dict(zip((each.text for each in page.all("dt")), page.all("dd"), strict=False))
+    recipes = {name: each.one("pre").text for name, each in texts.items() if each.all("pre")}
+    assert recipes["apt"] == "deb https://mirror.example/m stable main"
+    assert recipes["pip"] == "pip install --index-url https://mirror.example/m/simple/ PACKAGE"
+    assert recipes["pacman"] == "Server = https://mirror.example/m/$repo/os/$arch"
+    assert recipes["dnf"] == "[m] name=m baseurl=https://mirror.example/m/"
+    pinned = tomllib.loads(recipes["client.toml"].replace(" verify", "\nverify"))
+    assert (len(pinned["keys"]), pinned["verify"]) == (1, "require")
+    assert pinned["keys"][0] in run_server(root, "key", "show").stdout
 
 
 def test_a_module_has_a_badge_and_a_feed(repository: Repository, client: httpx.Client) -> None:

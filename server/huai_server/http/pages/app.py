@@ -110,20 +110,40 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
 def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) -> None:
     """Add the routes of trees and differences."""
 
-    @routes.get("/modules/{name}/tree/{commit}")
-    @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
-    async def tree(
-        request: Request, name: str, commit: str, start: str = "", q: str = "", history: str = ""
-    ) -> Response:
-        """A directory or file of a commit, or a search below it."""
+    async def opened(request: Request, name: str, commit: str) -> tuple[Page, Path, Location, View]:
+        """Return the page, repository and location of a path, and what is known of its mirrors."""
         # People end a directory with a slash.
         raw = request.scope["raw_path"].removesuffix(b"/")
         page, repository = _open(access, request, name)
         location = Location(name, commit, requested_path(raw, _ABOVE))
         urls = now.registry.served().content_urls.get(name, ())
-        past = (await now.recent.get(repository) or Recent()).commits if history else None
-        view = View(parse_number(start), q, past=past, content_urls=urls)
+        states = await now.known_mirrors.states(name, repository)
+        recent = await now.recent.get(repository) or Recent()
+        view = View(content_urls=urls, states=states, commits=recent.commits)
+        return page, repository, location, view
+
+    @routes.get("/modules/{name}/tree/{commit}")
+    @routes.get("/modules/{name}/tree/{commit}/{path:any_text}")
+    async def tree(
+        request: Request,
+        name: str,
+        commit: str,
+        start: str = "",
+        q: str = "",
+        history: str = "",
+    ) -> Response:
+        """A directory or file of a commit, or a search below it."""
+        page, repository, location, view = await opened(request, name, commit)
+        past = view.commits if history else None
+        order = request.query_params.get("sort", "")
+        view = view._replace(start=parse_number(start), text=q, past=past, order=order)
         return await browser.tree_page(page, repository, location, view)
+
+    @routes.get("/modules/{name}/download/{commit}/{path:any_text}")  # noqa: FAST003 - read raw
+    async def download(request: Request, name: str, commit: str, country: str = "") -> Response:
+        """A redirect to a mirror that holds a file."""
+        page, repository, location, view = await opened(request, name, commit)
+        return await browser.download(page, repository, location, view, country)
 
     @routes.get("/modules/{name}/diff/{commits}")
     async def diff(

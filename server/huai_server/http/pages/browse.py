@@ -16,21 +16,27 @@ from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, ancestors, parent
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.pages.holders import Holder, choose_url, holders
 from huai_server.http.pages.reading import (
     KINDS,
     ROWS,
+    SORTED_NAMES,
     Opened,
     differences,
     kind_of,
     open_both,
     open_commit,
     read_place,
+    summarize,
     versions,
 )
 from huai_server.http.pages.recipes import download_urls
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.search import AllHits, Searcher, encode_text
+from huai_server.mirrors.states import MirrorState
+from huai_server.store.block_indices import block_index_path
 from huai_server.store.repository import Head
 
 if TYPE_CHECKING:
@@ -76,6 +82,29 @@ class Browser:
         common = {"name": location.name, "path": location.path, "above": above}
         return page.render(template, {**common, "commit": location.commit, **values})
 
+    async def download(
+        self, page: Page, repository: Path, location: "Location", view: "View", country: str
+    ) -> Response:
+        """Redirect to a mirror that holds a file of a commit, else to a content URL.
+
+        Mirrors in `country` go first.  Raises 404 without such an address.
+        """
+
+        def read() -> str:
+            opened = open_commit(repository, location.commit)
+            place = read_place(opened, location.path, 0)
+            entry = place.entries[0] if place.total is None else None
+            if not isinstance(entry, File):
+                raise HttpError(404, "the commit names no such file")
+            urls = download_urls(view.content_urls or opened.descriptor.content_urls, entry.path)
+            url = choose_url(_holders(repository, opened, entry, view), country)
+            if url is None and not urls:
+                raise HttpError(404, "no mirror serves this file to browsers")
+            return url or urls[0]
+
+        url = await self.read(page.client, read)
+        return Response(status_code=302, headers={"Location": url, "Cache-Control": "no-store"})
+
     async def search_page(self, page: Page, modules: Mapping[str, Path], text: str) -> Response:
         """Return the page of a search in the newest commits of all these modules."""
         results = await self.search_all(page.client, modules, text)
@@ -102,6 +131,7 @@ class Browser:
             comparison = open_both(repository, commits)
             part = differences(comparison, view.start, view.kind)
             return {
+                "summary": summarize(comparison),
                 "old": comparison.old.head,
                 "new": comparison.new.head,
                 "around": (comparison.before, comparison.after),
@@ -144,6 +174,12 @@ class View(NamedTuple):
     """The commits of which a file's versions are read; None for no versions."""
     content_urls: Sequence[str] = ()
     """The URLs of the module's content that replace those of its commits."""
+    order: str = ""
+    """A key of `ORDERS`; by name for anything else."""
+    states: Sequence[MirrorState] = ()
+    """The mirrors of the module."""
+    commits: Sequence[Head] = ()
+    """The newest commits, in which files of mirrors are looked up."""
 
 
 def _directory_or_file(
@@ -151,13 +187,31 @@ def _directory_or_file(
 ) -> dict[str, object]:
     """Return a leaf, or a part of a directory, as the template needs it."""
     path = location.path
-    place = read_place(opened, path, view.start)
+    place = read_place(opened, path, view.start, view.order)
     if place.total is not None:
-        values = {"directory": place, "start": view.start, "rows": ROWS}
+        order = view.order if place.total <= SORTED_NAMES else None
+        values = {"directory": place, "start": view.start, "rows": ROWS, "order": order}
         return {**values, "readme": place.readme}
+    entry = place.entries[0]
     urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
     past = None if view.past is None else versions(repository, path, view.past)
-    return {"entry": place.entries[0], "urls": urls, "versions": past}
+    holding = _holders(repository, opened, entry, view)
+    values = {"entry": entry, "urls": urls, "versions": past, "holders": holding}
+    return {**values, "has_blocks": _has_block_index(repository, entry)}
+
+
+def _holders(repository: Path, opened: Opened, entry: "Entry", view: View) -> list[Holder]:
+    """Return the mirrors that hold a file of the opened commit."""
+    if not isinstance(entry, File):
+        return []
+    commits = {head.commit: head for head in (opened.head, *view.commits)}
+    return holders(repository, entry.path, entry, view.states, commits)
+
+
+def _has_block_index(repository: Path, entry: "Entry") -> bool:
+    """True if the repository has the block index of a file."""
+    digest = entry.digest if isinstance(entry, File) else None
+    return digest is not None and block_index_path(repository, digest).exists()
 
 
 def _as_text(content: bytes) -> str:

@@ -5,19 +5,21 @@ work pauses, because a working thread blocks the event loop.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.escaping import escape
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
-from huai_schema.entries import Entry, File, Symlink
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.snapshot import Snapshot, leaves_from
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, basename, show
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.history import KEPT, newest_commits
 from huai_server.store.repository import Head, Repository
@@ -29,7 +31,16 @@ _WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
 """Differences that may be skipped for a later page; beyond them, use git."""
 _FEWEST_DIGITS = 6
+SORTED_NAMES, _LETTERED_NAMES = 5000, 100_000
+"""The most names of a directory that is sorted, and of one whose letters are listed."""
+ORDERS: Mapping[str, Callable[[Entry], int]] = {
+    "size": lambda entry: -entry.size if isinstance(entry, File) else 1,
+    "time": lambda entry: -entry.mtime,
+}
+"""The orders of a directory, the largest or the newest first."""
 _READMES = (b"README", b"README.txt", b"README.md")
+SUMMARIZED = 20_000
+"""The most differences that are counted for a page."""
 KINDS = ("all", "added", "removed", "changed", "moved")
 """The kinds of differences that a page can be limited to."""
 LATEST = "latest"
@@ -64,6 +75,8 @@ class Place(NamedTuple):
     """The number of names in the directory; None for a leaf."""
     readme: File | None = None
     """The first of README, README.txt and README.md in the directory."""
+    letters: Sequence[tuple[str, int]] = ()
+    """The beginnings of names of a directory with several parts, each with its first number."""
 
 
 class Differences(NamedTuple):
@@ -74,6 +87,22 @@ class Differences(NamedTuple):
     """Directories in this part with only another time, which have no row."""
     later: int | None
     """The place where the next part begins; None for the last part."""
+
+
+class Count(NamedTuple):
+    """The differences of one kind."""
+
+    entries: int
+    bytes: int
+    """The sizes of these files, after the change or before their removal."""
+
+
+class Summary(NamedTuple):
+    """The differences between two commits by kind."""
+
+    counts: Mapping[str, Count]
+    complete: bool
+    """False if only the first ones were counted."""
 
 
 def open_commit(repository: Path, name: str) -> Opened:
@@ -129,10 +158,11 @@ def _parse_time(text: str) -> float:
         return 0
 
 
-def read_place(opened: Opened, path: RelPath, start: int) -> Place:
+def read_place(opened: Opened, path: RelPath, start: int, order: str = "") -> Place:
     """Read a leaf, or `ROWS` names of a directory from number `start` on; raises 404 if missing.
 
     The README is looked up for the first part of a directory only.
+    `order` is a key of `ORDERS`, for a directory of at most `SORTED_NAMES`; else it is by name.
     """
     snapshot = opened.snapshot
     if path and (leaf := snapshot.leaf(path)):
@@ -142,7 +172,49 @@ def read_place(opened: Opened, path: RelPath, start: int) -> Place:
         raise HttpError(404, "the commit names no such path")
     own, entries, total = part
     later = start + ROWS if start + ROWS < total else None
-    return Place(entries, later, total, None if start else _find_readme(own))
+    readme = None if start else _find_readme(own)
+    if order in ORDERS and total <= SORTED_NAMES:
+        entries = _sorted(_entries(snapshot, path, total), ORDERS[order])[start : start + ROWS]
+        return Place(entries, later, total, readme)
+    letters = _letters(snapshot, own, total) if ROWS < total <= _LETTERED_NAMES else ()
+    return Place(entries, later, total, readme, letters)
+
+
+def _entries(snapshot: Snapshot, path: RelPath, count: int) -> list[Entry]:
+    """Return the first `count` entries of a directory: subdirectories, then leaves."""
+    part = snapshot.part(path, 0, count)
+    return part[1] if part else []
+
+
+def _sorted(entries: list[Entry], order: Callable[[Entry], int]) -> list[Entry]:
+    """Return subdirectories, the newest first, then leaves in an order."""
+    directories = [each for each in entries if isinstance(each, Directory)]
+    leaves = [each for each in entries if not isinstance(each, Directory)]
+    return [*sorted(directories, key=ORDERS["time"]), *sorted(leaves, key=order)]
+
+
+def _letters(snapshot: Snapshot, listing: Listing, total: int) -> Sequence[tuple[str, int]]:
+    """Return the beginnings of the names, each with the number of the first name that has it.
+
+    Of subdirectories and leaves only the larger group counts; a beginning is one character longer
+    than what all names of the group begin with.  None for more than `SORTED_NAMES` subdirectories.
+    """
+    lines = listing.leaves.split(b"\n")[:-1]
+    first = total - len(lines)
+    if first >= len(lines):
+        if first > SORTED_NAMES:
+            return ()
+        entries = _entries(snapshot, listing.path, first)
+        lines, first = [escape(basename(each.path)) for each in entries], 0
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(lines[0], lines[-1], strict=False))
+    length = sum(1 for _ in same) + 1
+    letters: list[tuple[str, int]] = []
+    place = 0
+    while place < len(lines):
+        beginning = lines[place][:length]
+        letters.append((show(beginning), first + place))
+        place = bisect_right(lines, beginning, place + 1, key=lambda line: line[:length])
+    return letters
 
 
 def _find_readme(listing: Listing) -> File | None:
@@ -179,6 +251,18 @@ def kind_of(difference: Difference) -> str:
     if difference.new is None:
         return "removed"
     return "touched" if is_touched_directory(difference.old, difference.new) else "changed"
+
+
+def summarize(comparison: Comparison, most: int = SUMMARIZED) -> Summary:
+    """Count the differences between two commits by kind, at most the first `most` of them."""
+    counts: dict[str, Count] = {}
+    steps = with_pauses(diff(comparison.old.snapshot, comparison.new.snapshot))
+    for step in islice(steps, most):
+        kind = kind_of(step)
+        entry = None if isinstance(step, Moved) else step.new or step.old
+        entries, size = counts.get(kind, Count(0, 0))
+        counts[kind] = Count(entries + 1, size + (entry.size if isinstance(entry, File) else 0))
+    return Summary(counts, complete=next(steps, None) is None)
 
 
 def differences(comparison: Comparison, start: int, kind: str = "all") -> Differences:

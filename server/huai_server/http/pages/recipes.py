@@ -1,14 +1,23 @@
 """The commands that mirror a module, for people to copy.
 
-Pure.  Names and URLs are quoted for a shell.
+Names and URLs are quoted for a shell.  Reads a snapshot, so call it in threads.
 """
 
+import re
 from collections.abc import Sequence
 from json import dumps
 from shlex import quote
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
+from huai_schema.entries import Directory
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath, basename
+from huai_server.http.pages.reading import ROWS
+
+_SUITES = 8
+"""The most directories of `dists` that are looked at."""
+_WORD = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _FOLDER = "/srv/mirror/"
 _SIZE = '"Total size is ([0-9]+)"'
 
@@ -44,3 +53,51 @@ def download_urls(content_urls: Sequence[str], path: bytes) -> list[str]:
     """Return the URLs of the file at `path` below those content URLs that a browser can use."""
     web = (url for url in content_urls if url.startswith(("http://", "https://")))
     return [f"{url.rstrip('/')}/{quote_from_bytes(path)}" for url in web]
+
+
+def key_recipe(keys: Sequence[str], threshold: int) -> Recipe:
+    """Return the lines of client.toml that pin the keys of a signed module."""
+    lines = [f"keys = {dumps([*keys])}", 'verify = "require"']
+    if threshold > 1:
+        lines.append(f"threshold = {threshold}")
+    return Recipe("client.toml", "\n".join(lines))
+
+
+def package_recipes(name: str, content_urls: Sequence[str], snapshot: Snapshot) -> list[Recipe]:
+    """Return how package managers use a tree, as far as its top has their layout."""
+    url = next(iter(download_urls(content_urls, b"")), "").rstrip("/")
+    if not url:
+        return []
+    uses = []
+    for suite in _directories(snapshot, b"dists")[:_SUITES]:
+        components = [
+            each
+            for each in _directories(snapshot, b"dists/" + suite)
+            if any(
+                below.startswith(b"binary-")
+                for below in _directories(snapshot, b"dists/%b/%b" % (suite, each))
+            )
+        ]
+        if components:
+            words = b" ".join([suite, *components]).decode("ascii")
+            uses.append(Recipe("apt", f"deb {url} {words}"))
+            break
+    if _has(snapshot, b"simple") and _has(snapshot, b"packages"):
+        uses.append(Recipe("pip", f"pip install --index-url {quote(url + '/simple/')} PACKAGE"))
+    if _has(snapshot, b"core/os"):
+        uses.append(Recipe("pacman", f"Server = {url}/$repo/os/$arch"))
+    if snapshot.leaf(RelPath(b"repodata/repomd.xml")):
+        uses.append(Recipe("dnf", f"[{name}]\nname={name}\nbaseurl={url}/"))
+    return uses
+
+
+def _has(snapshot: Snapshot, path: bytes) -> bool:
+    return snapshot.directory(RelPath(path)) is not None
+
+
+def _directories(snapshot: Snapshot, path: bytes) -> list[bytes]:
+    """Return the first subdirectories of a directory whose names are plain words; none without."""
+    part = snapshot.part(RelPath(path), 0, ROWS)
+    entries = part[1] if part else []
+    names = (basename(each.path) for each in entries if isinstance(each, Directory))
+    return [each for each in names if _WORD.fullmatch(each)]

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Literal, NamedTuple
 
 from huai_native._native import NameIndex
-from huai_schema.codec.columns import decode_batch
+from huai_schema.codec.columns import batch_entries
 from huai_schema.entries import Entry
 from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot
@@ -105,7 +105,7 @@ class Searcher:
             snapshot.arguments, (path, text, most), end - time.monotonic()
         )
         self._keep(repository, module._replace(size=size))
-        return Hits(decode_batch(batch), limit)
+        return Hits(batch_entries(batch), limit)
 
     def search_all(self, modules: Mapping[str, Path], text: bytes, start: str) -> AllHits:
         """Search in the newest commits of the modules, by name, that are not before `start`.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fastapi import Response
 
 from huai_program.durations import seconds
+from huai_schema.codec.keys import read_keys
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.branch_cache import BranchCache
@@ -30,7 +31,7 @@ from huai_server.http.pages.history import (
     commits_below,
     tally_periods,
 )
-from huai_server.http.pages.recipes import recipes
+from huai_server.http.pages.recipes import Recipe, key_recipe, package_recipes, recipes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.state import WORDS, Due, State, state_of
 from huai_server.http.settings import Registry
@@ -143,14 +144,13 @@ async def module_page(
     if row.commits:
         period = period if period in charts.PERIODS else "month"
         max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
-        urls = now.registry.served().content_urls.get(name, ()) or await asyncio.to_thread(
-            _content_urls, repository, row.commits[0]
-        )
+        own_urls = now.registry.served().content_urls.get(name, ())
+        urls, ways = await asyncio.to_thread(_ways, repository, name, row.commits[0], own_urls)
         values |= {
             "newest": row.commits[0],
             "mirrors": await now.known_mirrors.states(name, repository),
             "content_urls": urls,
-            "recipes": recipes(name, urls),
+            "recipes": ways,
             "period": period,
             "periods": [*charts.PERIODS],
             "days_of": lambda mirror: charts.lag_strokes(mirror.days, max_lag, page.now),
@@ -162,13 +162,25 @@ async def module_page(
     return page.render("module.html", values)
 
 
-def _content_urls(repository: Path, head: Head) -> tuple[str, ...]:
-    """Return the content URLs of a commit; none if it is damaged, which is logged."""
+def _ways(
+    repository: Path, name: str, head: Head, own_urls: Sequence[str]
+) -> tuple[Sequence[str], list[Recipe]]:
+    """Return the content URLs of a module, and the ways to mirror and use it.
+
+    `own_urls` replace the URLs of the commit.  A damaged commit is logged, and has neither.
+    """
+    opened = Repository(repository)
     try:
-        return Repository(repository).snapshot(head)[0].content_urls
+        descriptor, snapshot = opened.snapshot(head)
+        urls = own_urls or descriptor.content_urls
+        chain = read_keys(bytes.fromhex(head.tree), opened) if head.valid_until else None
+        uses = package_recipes(name, urls, snapshot)
     except HuaiError as error:
         _log.warning("%s: %s", repository.name, error.message)
-        return ()
+        return own_urls, recipes(name, own_urls)
+    own, *other = recipes(name, urls)
+    keys = [key_recipe(chain.newest.keys, chain.newest.threshold)] if chain else []
+    return urls, [own, *keys, *other, *uses]
 
 
 async def _charts(
