@@ -2,17 +2,23 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import get_args
+from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from huai_client.config.hooks import Hooks
 from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
+from huai_client.state import last_run
 from huai_client.state import state as states
 from huai_client.state.history import Kind
+from huai_client.state.paths import module_places
+from huai_program.record_file import RecordFile
 from huai_program.words import load_words
 from huai_schema.errors import ExitCode
 from tests.support.html import parse
@@ -112,6 +118,30 @@ def test_a_page_shows_the_state_of_the_modules(down: Downstream, tmp_path: Path)
     assert len(text) < 20_000
 
 
+def test_a_page_says_when_the_next_run_is_due_and_has_a_badge(
+    down: Downstream, tmp_path: Path
+) -> None:
+    configure_status(down, html=str(tmp_path))
+    down.synced()
+    place = module_places(down.root, down.name).last
+    last = last_run.load(place)
+    assert last is not None
+    earlier = msgspec.structs.replace(last, began=last.began - 6 * 3600)
+    RecordFile(last_run.LastRun).save(place, earlier)
+    badge = ET.fromstring((tmp_path / "badge.svg").read_text())  # noqa: S314 (our own)
+    assert badge.get("aria-label") == "mirror: 1/1 in step"
+    down.configure(url="http://127.0.0.1:1")
+    assert down.sync().code == 10
+    run = last_run.load(place)
+    assert run is not None
+    assert run.gap == run.began - earlier.began >= 6 * 3600
+    due = time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.began + run.gap))
+    modules, _ = parse((tmp_path / "index.html").read_text()).all("tbody")
+    labelled = {cell["data-label"]: cell.text for cell in modules.all("td")}
+    assert labelled["Next run, about (UTC)"] == due
+    assert "0/1 in step" in (tmp_path / "badge.svg").read_text()
+
+
 def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
     down: Downstream, tmp_path: Path
 ) -> None:
@@ -122,7 +152,7 @@ def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
     labelled = {cell["data-label"]: cell.text for cell in modules.all("td")}
     assert labelled.pop("State") == "never synced"
     assert labelled.pop("Thirty days") == ""
-    assert len(labelled) == 5
+    assert len(labelled) == 6
     assert set(labelled.values()) == {"\N{EN DASH}"}
     assert json.loads(down.run("status", "--json").out)["serial"] is None
     assert down.run("status", "--prometheus", str(tmp_path / "prom")).code == 0

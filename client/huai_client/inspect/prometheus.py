@@ -56,7 +56,10 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
 def state_values(
     module: Module, places: ModulePlaces, state: states.State, last: LastRun | None
 ) -> dict[str, float]:
-    """Return the metrics, by the names of `MEANINGS`, of a module with this state and last run."""
+    """Return the metrics, by the names of `MEANINGS`, of a module with this state and last run.
+
+    One more value, for pages only, is when the next run is expected; 0 if that is unknown.
+    """
     run = history.last(places.history)
     first_seen = state.seen or state.time
     stale = why_out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
@@ -70,6 +73,7 @@ def state_values(
         "commit_timestamp_seconds": state.committed,
         "bytes": state.total_bytes,
         "stale": int(bool(stale)),
+        "next_run_timestamp_seconds": last.began + last.gap if last and last.gap else 0,
     }
 
 

@@ -1,5 +1,7 @@
 """The status of the modules as a page for a web root, a file for each language, and as a table.
 
+A badge for other pages is next to them.
+
 Rule: the page is public, so it has no URLs, paths or error messages, which may hold logins; it
 shows times, not ages, because it is rewritten only after a sync.
 """
@@ -34,6 +36,7 @@ _MODULE_LABELS = (
     "Committed (UTC)",
     "Last in step (UTC)",
     "Last run (UTC)",
+    "Next run, about (UTC)",
     "Size",
 )
 _RUN_LABELS = ("Began (UTC)", "Module", "Run", "Result", "Serial", "Files", "Received")
@@ -56,6 +59,8 @@ def write_status_page(folder: Path, root: Path, modules: Mapping[str, Module]) -
     for tag in LANGUAGES:
         page = status_page(load_words(__package__, tag), values, runs)
         replace_status_file(folder / page_name(tag), page)
+    states = [state_of(_ENGLISH, each)[0] for _, each in values]
+    replace_status_file(folder / "badge.svg", _badge(states))
 
 
 def page_name(tag: str) -> str:
@@ -94,6 +99,22 @@ def _summary(words: Words, states: Sequence[bool]) -> str:
     count, total = f"{sum(states):,}", f"{len(states):,}"
     text = words.translate("{count} of {all} modules are in step", count=count, all=total)
     return f'<p class="{"good" if all(states) else "bad"}">{escape(text)}</p>'
+
+
+def _badge(states: Sequence[bool]) -> str:
+    """Return a picture for other pages that says how many modules are in step."""
+    text = f"{sum(states):,}/{len(states):,} in step"
+    left, right = 50, 14 + 7 * len(text)
+    colour = "#1f6f5c" if all(states) else "#a3261b"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="mirror: {text}"><title>mirror: {text}</title>'
+        f'<rect width="{left}" height="20" fill="#414b4c"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" '
+        f'text-anchor="middle"><text x="{left // 2}" y="14">mirror</text>'
+        f'<text x="{left + right // 2}" y="14">{text}</text></g></svg>\n'
+    )
 
 
 def _language(tag: str, current: str) -> str:
@@ -152,7 +173,7 @@ def _cells(words: Words, labels: Sequence[str], texts: Sequence[str], *, good: b
 
 def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
     yield f"{values['serial']:,.0f}" if values["serial"] else _NEVER
-    for key in ("commit", "last_success", "last_run"):
+    for key in ("commit", "last_success", "last_run", "next_run"):
         yield _moment(values[f"{key}_timestamp_seconds"])
     yield human(values["bytes"]) if values["serial"] else _NEVER
 

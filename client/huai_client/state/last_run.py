@@ -29,6 +29,8 @@ class LastRun(msgspec.Struct, frozen=True):
     """The end of the last run with the tree at the newest commit (or held there), or 0."""
     failing: Number = 0
     """The end of the first failure in a row; 0 if the last run ended well."""
+    gap: Number = 0
+    """The seconds between the beginnings of the last two runs; 0 if that is unknown."""
 
     @property
     def succeeded(self) -> bool:
@@ -55,6 +57,7 @@ def save(path: Path, record: RunRecord, now: int) -> None:
         reason=record.reason[:REASON_MOST],
         in_step=now if succeeded and record.kind != "repair" else before.in_step if before else 0,
         failing=0 if succeeded else before.failing if before and before.failing else now,
+        gap=max(0, record.time - before.began) if before else 0,
     )
     # Not synced to the disk: a poll must not wait for it.
     durable = before is None or (before.code, before.reason) != (run.code, run.reason)
