@@ -257,6 +257,12 @@ def test_a_commit_is_named_by_a_time(client: httpx.Client, up: Upstream) -> None
         assert names(get(client, f"{module}/tree/{time}")) == ["a", "b", "c"]
     assert get(client, f"{module}/diff/1..2099-01-01").one("h1").text == "From serial 1 to 3"
     assert get(client, f"{module}/diff/2..").one("h1").text == "From serial 2 to 3"
+    chosen = client.get(f"{module}/diff?old=2&new=2099-01-01&lang=zh")
+    assert chosen.status_code == 303
+    address = urljoin(f"{module}/diff", chosen.headers["location"])
+    assert address == f"{module}/diff/2..2099-01-01?lang=zh"
+    form = get(client, f"{module}/diff/2..").one("form")
+    assert urljoin(f"{module}/diff/2..", form["action"]) == f"{module}/diff"
     for wrong in ("tree/2020-01-01", "tree/2099-13-01", "tree/-", "diff/2020-01-01..", "diff/..2"):
         get(client, f"{module}/{wrong}", 404)
     for time in ("0001-01-01", "9999-12-31T23:59"):

@@ -145,6 +145,13 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
         page, repository, location, view = await opened(request, name, commit)
         return await browser.download(page, repository, location, view, country)
 
+    @routes.get("/modules/{name}/diff")
+    async def chosen_diff(request: Request, name: str, old: str = "", new: str = "") -> Response:
+        """A redirect to the differences between two chosen commits; the latest without `new`."""
+        page, _ = _open(access, request, name)
+        place = page.address("modules", name, "diff", f"{old}..{new}")
+        return Response(status_code=303, headers={"Location": place, **_UNKEPT})
+
     @routes.get("/modules/{name}/diff/{commits}")
     async def diff(
         request: Request, name: str, commits: str, start: str = "", kind: str = "all"

@@ -55,6 +55,8 @@ class Bar(NamedTuple):
     """The y of the upper edge, and the height."""
     changed: tuple[float, float]
     removed: tuple[float, float]
+    growth: int
+    """The bytes by which the module grew; negative if it shrank."""
 
 
 class Churn(NamedTuple):
@@ -127,7 +129,8 @@ def churn(row: Sequence[Slot], width: int = WIDTH, height: int = HEIGHT, left: i
         x = round(left + (place + _GAP / 2) * step, 1)
         upper = round(base - added, 1)
         edges = (upper, added), (round(upper - changed, 1), changed), (round(base, 1), removed)
-        bars.append(Bar(slot, x, *edges))
+        growth = slot.tally.bytes - row[place - 1].tally.bytes if place else 0
+        bars.append(Bar(slot, x, *edges, growth))
     return Churn(bars, round(step * (1 - _GAP), 1), round(base, 1), (above, below))
 
 

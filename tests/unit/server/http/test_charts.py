@@ -32,6 +32,11 @@ def test_bars_have_the_heights_of_their_numbers() -> None:
     assert (bar.added, bar.changed, bar.removed) == ((28, 30), (8, 20), (58, 10))
 
 
+def test_bars_say_by_how_many_bytes_the_module_grew() -> None:
+    slots = [charts.Slot(at, Tally(bytes=size)) for at, size in enumerate((5, 9, 9, 2))]
+    assert [bar.growth for bar in charts.churn(slots).bars] == [0, 4, 0, -7]
+
+
 def test_strokes_are_bars_in_few_bytes() -> None:
     tallies = (Tally(added=30, removed=1), Tally(), Tally(added=15))
     small = charts.strokes([charts.Slot(at, each) for at, each in enumerate(tallies)])
