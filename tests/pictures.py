@@ -175,7 +175,7 @@ def take_all(browser: Chrome, url: str) -> None:
         save_picture(browser, url + path, place, 1280, "light")
         if page in DOCUMENTED:
             place = TOP / "docs/pictures" / f"{page}.png"
-            save_picture(browser, url + path, place, 1000, "light", DOCUMENTED_HEIGHT)
+            save_picture(browser, url + path, place, 1200, "light", DOCUMENTED_HEIGHT)
         joined = "&" if "?" in path else "?"
         for width, scheme, language in ((360, "dark", "zh"), (768, "dark", "en")):
             place = TOP / "build/pictures" / f"{page}-{width}-{scheme}-{language}.png"

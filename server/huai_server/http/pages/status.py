@@ -24,7 +24,6 @@ from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages import charts
 from huai_server.http.pages.history import (
     DAY_SECONDS,
-    RECENT,
     Days,
     Recent,
     Tally,
@@ -38,7 +37,7 @@ from huai_server.http.settings import Registry
 from huai_server.http.webhooks.keeper import WebHooks
 from huai_server.store.repository import Head, Repository
 
-_MODULES, _ROWS = 40, 100
+_MODULES, _ROWS = 40, 25
 """The modules, and the commits of one, on a page."""
 _log = logging.getLogger(__name__)
 
@@ -156,9 +155,11 @@ async def module_page(
             "days_of": lambda mirror: charts.lag_strokes(mirror.days, max_lag, page.now),
         }
         values |= await _charts(page, repository, row.commits, period, now)
-        if before or len(row.commits) == RECENT:
+        part: Sequence[Head] = row.commits[:_ROWS]
+        older = part[-1].info.serial if len(row.commits) > _ROWS else None
+        if before:
             part, older = await asyncio.to_thread(commits_below, repository, before, _ROWS)
-            values |= {"module": row._replace(commits=tuple(part)), "older": older}
+        values |= {"module": row._replace(commits=tuple(part)), "older": older}
     return page.render("module.html", values)
 
 
