@@ -1,6 +1,7 @@
 """Sets the certificate authorities of libcurl: those of the system, or of the environment."""
 
 import os
+import re
 
 import pycurl
 
@@ -27,4 +28,16 @@ def _authorities() -> tuple[str, str]:
 
     file_variable, file, folder_variable, folder = _ssl.get_default_verify_paths()
     file, folder = os.environ.get(file_variable, file), os.environ.get(folder_variable, folder)
-    return file if os.path.isfile(file) else "", folder if os.path.isdir(folder) else ""
+    folder = folder if os.path.isdir(folder) else ""
+    return file if os.path.isfile(file) and not _is_bundle(file, folder) else "", folder
+
+
+def _is_bundle(file: str, folder: str) -> bool:
+    """True if `file` is Debian's bundle of the certificates in `folder`, which has their hashes.
+
+    OpenSSL parses a whole file (11 ms for 146 authorities), and of a folder what it needs.
+    """
+    path = os.path.realpath(file)
+    if not folder or path != os.path.join(os.path.realpath(folder), "ca-certificates.crt"):
+        return False
+    return any(re.fullmatch(r"[0-9a-f]{8}\.0", name) for name in os.listdir(folder))

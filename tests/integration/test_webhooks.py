@@ -3,8 +3,10 @@
 import hashlib
 import hmac
 import json
+import shutil
 import signal
 import ssl
+import subprocess
 import time
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
@@ -162,6 +164,30 @@ def test_the_authorities_are_those_of_the_system(
         (request,) = server.questions
     assert (request.path, request.headers["x-huai-event"]) == ("/hook", "commit")
     assert request.headers["user-agent"].startswith("huai-server/")
+
+
+def test_a_bundle_is_not_read_where_its_folder_has_the_authorities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parsing the system's bundle takes longer than the rest of a poll."""
+    certificate, key = make_certificate(tmp_path)
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    bundle = folder / "ca-certificates.crt"
+    shutil.copy(certificate, bundle)
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with scripted(lambda _: Reply("204 No Content"), context) as server:
+        hook = Hook(f"{server.url}/hook", "huai-server", 30)
+        assert post(hook, {}, {}) == 204  # by the bundle: the folder has no names by hash
+        bundle.write_text("not parsed")
+        with pytest.raises(PostError):
+            post(hook, {}, {})
+        shutil.copy(certificate, folder)
+        subprocess.run(["openssl", "rehash", folder], check=True)
+        assert post(hook, {}, {}) == 204
 
 
 def test_an_answer_has_a_bound() -> None:
