@@ -7,13 +7,14 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ALL_USERS = "4294967295"
 
 
-class ForeignWriter(NamedTuple):
+class ForeignWriter(Struct, frozen=True):
     """A file or folder that a user other than root may change."""
 
     path: Path

@@ -18,7 +18,7 @@ from huai_schema.errors import ExitCode, HuaiError
 T = TypeVar("T")
 _POLL_SECONDS = 0.1
 _MODE = 0o600
-_PROCESS = re.compile(rb"[1-9][0-9]{0,8}")
+_PROCESS = rb"[1-9][0-9]{0,8}"
 
 
 class LockedError(HuaiError):
@@ -87,7 +87,7 @@ def holder(path: Path) -> int | None:
         text = path.read_bytes().partition(b"\n")[0].strip()
     except OSError:
         return None
-    process = int(text) if _PROCESS.fullmatch(text) else None
+    process = int(text) if re.fullmatch(_PROCESS, text) else None
     return process if process is not None and _alive(process) else None
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import fields
 
 from huai_program.configuration import ConfigError, closest
@@ -40,7 +41,7 @@ _WORDS = (
 """Regular expressions for messages of msgspec, and words for people."""
 
 
-class Example(NamedTuple):
+class Example(Struct, frozen=True):
     """An annotation of a field with a valid value, which errors about the field show."""
 
     text: str

@@ -4,10 +4,10 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.state.state import save
 from huai_native._native import PrivateKey

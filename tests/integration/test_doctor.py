@@ -1,6 +1,5 @@
 """`huai-client doctor`: well on a real mirror, and each check sees what it is for."""
 
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import msgspec
 import pytest
 
 from huai_client.inspect.doctor import machine
@@ -284,7 +284,7 @@ def test_a_state_that_cannot_be_read(down: Downstream) -> None:
 
 
 def test_a_run_that_was_cut(down: Downstream) -> None:
-    save(down.state_file, dataclasses.replace(down.state, attempted=("a" * 40,)))
+    save(down.state_file, msgspec.structs.replace(down.state, attempted=("a" * 40,)))
     finding = find_one(down, "state", code=0)
     assert finding["result"] == "warn"
     assert "huai-client sync" in finding["fix"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.metadata.http import (
     MetadataUrl,
@@ -106,7 +107,7 @@ def test_an_answer_that_began_is_not_asked_for_again() -> None:
 def test_another_host_has_its_own_connection() -> None:
     with Upstream([respond(HEAD)]).served() as one, Upstream([respond(PACK)]).served() as other:
         newest = find_newest(one.url)
-        assert fetched(newest._replace(url=other.url)) == PACK
+        assert fetched(replace(newest, url=other.url)) == PACK
     assert (one.methods, other.methods) == ([[b"GET"]], [[b"GET"]])
 
 

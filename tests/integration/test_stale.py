@@ -2,10 +2,10 @@
 
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.state import state as states
 from tests.support.rewriting import Rewriting

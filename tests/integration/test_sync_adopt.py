@@ -3,11 +3,11 @@
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from huai_client.staging import boot_id, key_of
 from huai_client.staging.journals import hashed

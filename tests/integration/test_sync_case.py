@@ -2,10 +2,10 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.state.state import save
 from tests.support.upstream import Site

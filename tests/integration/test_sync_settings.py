@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.config.settings_record import TreeSettings
 from huai_client.state.state import save

@@ -3,10 +3,10 @@
 import json
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from huai_client.state import state as states
 from huai_server.signing.keys import revoke, rotate

@@ -12,6 +12,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct, structs
+
 _SECONDS = {
     "huai_client.cli.watch.listener": {"_FIRST_PAUSE": 0.1},
     "huai_client.metadata.failover": {"_BACKOFF": 0.02},
@@ -36,5 +38,6 @@ def shorten(*packages: str, replace: Callable[[Any, str, Any], None] = setattr) 
             module = importlib.import_module(name)
             for constant, seconds in constants.items():
                 value = getattr(module, constant)
-                is_backoff = isinstance(value, tuple)
-                replace(module, constant, value._replace(first=seconds) if is_backoff else seconds)
+                is_backoff = isinstance(value, Struct)
+                shorter = structs.replace(value, first=seconds) if is_backoff else seconds
+                replace(module, constant, shorter)

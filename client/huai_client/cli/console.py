@@ -4,8 +4,9 @@ Results go to standard output, messages to standard error.
 """
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from huai_client.cli.logfile import LogFile
 from huai_program.ending import print_json
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from huai_schema.paths import RelPath
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
+class Console(Struct, frozen=True, kw_only=True):
     """A printer of text, JSON, or only errors."""
 
     quiet: bool

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from huai_client.cli.console import Console
 from huai_client.config.mirror import Mirror

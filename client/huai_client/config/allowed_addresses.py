@@ -16,7 +16,9 @@ import re
 import socket
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from huai_program.configuration import ConfigError
 from huai_program.urls import split_url
@@ -24,12 +26,12 @@ from huai_program.urls import split_url
 if TYPE_CHECKING:
     from huai_program.addresses import Address
 
-_SHELL_HOST = re.compile(r"(?:[^@/:]+@)?(\[[^\]]+\]|[^@/:]+):")
+_SHELL_HOST = r"(?:[^@/:]+@)?(\[[^\]]+\]|[^@/:]+):"
 _THIS_MACHINE = "127.0.0.1"
 HINT = "if that is meant, name the network in allow_networks in client.toml"
 
 
-class AllowedAddresses(NamedTuple):
+class AllowedAddresses(Struct, frozen=True):
     """The addresses to which URLs that client.toml does not name may lead."""
 
     configured_urls: tuple[str, ...] = ()
@@ -93,7 +95,7 @@ def _addresses(url: str) -> "tuple[Address, ...]":
         except ValueError:
             return ()
     else:
-        shell = _SHELL_HOST.match(url)
+        shell = re.match(_SHELL_HOST, url)
         host = shell[1].strip("[]") if shell else None
     return _resolved(host or _THIS_MACHINE)
 

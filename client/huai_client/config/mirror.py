@@ -1,10 +1,10 @@
 """A module of a client root: its name, its configuration and its files."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.load import Module
@@ -15,7 +15,7 @@ from huai_program.durations import seconds
 _ENTRIES_MOST = 1 << 27
 
 
-class ListSettings(NamedTuple):
+class ListSettings(Struct, frozen=True):
     """The settings of an upstream that does not run huai, and is listed instead."""
 
     module: str
@@ -31,7 +31,7 @@ class ListSettings(NamedTuple):
     """The remote shell that starts rsync at HOST:PATH; empty for a daemon."""
 
 
-class Mirror(NamedTuple):
+class Mirror(Struct, frozen=True):
     """The name, the configuration and the files of a module."""
 
     name: str
@@ -88,4 +88,6 @@ def remote_shell(options: Sequence[str]) -> tuple[str, ...]:
             command = " ".join(options[number + 1 : number + 2])
         elif option.startswith(("-e", "--rsh=")):
             command = option.removeprefix("-e").removeprefix("--rsh=")
+    import shlex  # few modules have such a command
+
     return tuple(shlex.split(command))

@@ -7,15 +7,16 @@ the proxy that they use; `source.daemon` connects as rsync does.
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
 from urllib.parse import SplitResult
+
+from msgspec import Struct
 
 from huai_program.urls import masked, split_url
 
 RSYNC_PROXY = "RSYNC_PROXY"
 
 
-class Proxy(NamedTuple):
+class Proxy(Struct, frozen=True):
     """A proxy, and the variable that names it."""
 
     variable: str

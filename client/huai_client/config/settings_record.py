@@ -4,7 +4,7 @@ A record is a line for keys of client.toml (`tree_settings.RECORDED`), then `fil
 line for the modes, and the filter.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from huai_client.config.modes import Modes, split_key
 
@@ -12,7 +12,7 @@ LINE = "tree "
 """The beginning of the keys' line, which no rule of rsync has."""
 
 
-class TreeSettings(NamedTuple):
+class TreeSettings(Struct, frozen=True):
     """A record in its parts."""
 
     keys: str | None

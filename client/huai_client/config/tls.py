@@ -8,9 +8,10 @@ Rule to keep: both are used only for the hosts that the module's table names in 
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import msgspec
+from msgspec import Struct
 
 from huai_program.configuration import ConfigError
 from huai_program.tables import PATH, Example, convert, example
@@ -62,7 +63,7 @@ class TlsError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
 
-class TlsFiles(NamedTuple):
+class TlsFiles(Struct, frozen=True):
     """The files of `tls`, with the hosts that they are for."""
 
     hosts: tuple[str, ...] = ()

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from huai_client.cli.console import Console
 from huai_client.huai_rsync.log import Format, Item, PlanStep, RsyncLog
 from huai_client.huai_rsync.request import OutputStyle
@@ -38,15 +40,14 @@ class _Progress:
     """True if the heading is printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RsyncConsole(Console):
+class RsyncConsole(Console, frozen=True, kw_only=True):
     """A console that prints as rsync does."""
 
     style: OutputStyle
     dry_run: bool
     file: RsyncLog | None = None
     """The file of `--log-file`."""
-    progress: _Progress = field(default_factory=_Progress)
+    progress: _Progress = msgspec.field(default_factory=_Progress)
 
     def result(self, text: str) -> None:
         """Ignore results: rsync does not print those of huai's commands."""

@@ -27,11 +27,9 @@ _PORT = 8440
 """The default port of a huai server."""
 _ARMOR_BYTES = 64
 _SCHEMES = ("http", "https", "rsync", "ssh", "git", "git+ssh", "file")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HOST_PORT = re.compile(
-    r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
-)
-_SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)"
+_HOST_PORT = r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
+_SSH = r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*"
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
@@ -138,7 +136,7 @@ def check_url(text: str) -> None:
         raise ConfigError(
             f"{masked(text)!r} contains a space or a control character", hint="write %20"
         )
-    match = _SCHEME.fullmatch(text)
+    match = re.fullmatch(_SCHEME, text, re.DOTALL)
     if match is None:
         _check_no_scheme(text)
     elif match[1].lower() not in _SCHEMES:
@@ -183,8 +181,8 @@ def _check_no_scheme(text: str) -> None:
     """Raise `ConfigError` for text without a scheme, except for a path or an address of ssh."""
     if text.startswith("/"):
         return
-    host = _HOST_PORT.fullmatch(text)
-    ssh = _SSH.fullmatch(text)
+    host = re.fullmatch(_HOST_PORT, text)
+    ssh = re.fullmatch(_SSH, text)
     if ssh and ("@" in text or not host or "/" in text.partition(":")[2].lstrip("0123456789")):
         return
     place = text.rpartition("@")[2]

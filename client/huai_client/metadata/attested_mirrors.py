@@ -49,7 +49,12 @@ def attested_urls(
         request = Request(f"api/v1/modules/{module}/mirrors")
         with (
             suppress(UpstreamError, msgspec.DecodeError),
-            send(url._replace(url=server), request, timeout=_TIMEOUT, deadline=deadline) as answer,
+            send(
+                msgspec.structs.replace(url, url=server),
+                request,
+                timeout=_TIMEOUT,
+                deadline=deadline,
+            ) as answer,
         ):
             listed = msgspec.json.decode(answer.read_all(_BYTES_MAX), type=_Mirrors).mirrors
             near = [each for each in listed if each.offered and each.serial >= serial]

@@ -7,8 +7,11 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.load import is_daemon
@@ -96,7 +99,7 @@ class NotServedError(UpstreamError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
-class ListedUrl(NamedTuple):
+class ListedUrl(Struct, frozen=True):
     """The URL of an upstream that is listed, because it has no metadata.
 
     Its rsync lists it, or the source in `settings` lists what is at any content URL.
@@ -118,7 +121,7 @@ class ListedUrl(NamedTuple):
         return masked(self.url)
 
 
-class MetadataUrl(NamedTuple):
+class MetadataUrl(Struct, frozen=True):
     """The URL of a module's metadata repository, or of an upstream that has none."""
 
     url: str
@@ -197,7 +200,7 @@ def server_and_module(url: str, name: str) -> tuple[str, str]:
     return (url[: match.start()], match[1]) if match else (url.rstrip("/"), name)
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """A request to an upstream."""
 
     path: str
@@ -311,7 +314,7 @@ def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline
             raise _StatusError(head)
         target = redirect_target(request.url, head.fields.get("location", ""))
         headers = {name: text for name, text in request.headers.items() if name != _LOGIN}
-        request = request._replace(url=target, headers=headers, allowed_addresses=allowed_addresses)
+        request = replace(request, url=target, headers=headers, allowed_addresses=allowed_addresses)
     raise RedirectionError(f"more than {REDIRECTIONS_MOST} redirects")
 
 

@@ -11,9 +11,9 @@ import time
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from huai_program.record_file import RecordFile
 
@@ -22,7 +22,7 @@ _MOST = 64
 _DETAIL_MOST = 1000
 
 
-class KnownHead(NamedTuple):
+class KnownHead(Struct, frozen=True):
     """The newest commit of an upstream as last seen, with its ETag or why it was refused."""
 
     commit: Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]

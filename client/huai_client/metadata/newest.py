@@ -5,7 +5,9 @@ first; if there are none, and at every other URL, git is run.  `static_fetch` an
 fetch itself.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from huai_client.metadata.http import (
     TIMEOUT_SECONDS,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from huai_schema.codec.static_files import Static
 
 
-class Newest(NamedTuple):
+class Newest(Struct, frozen=True):
     """The newest commit of an upstream."""
 
     commit: str

@@ -6,6 +6,8 @@ The list is for people: it is limited, and made printable.
 import json
 from typing import Any, NamedTuple
 
+import msgspec
+
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.http import (
@@ -42,7 +44,7 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
 
     `timeout`: see `send`.  Raises `UpstreamError` without a list.
     """
-    base = url._replace(url=server_and_module(url.url, "")[0])
+    base = msgspec.structs.replace(url, url=server_and_module(url.url, "")[0])
     if not is_http(base.url):
         raise UpstreamError(
             f"{base}: only a huai server lists its modules", hint="give its http:// address"

@@ -6,7 +6,9 @@ the planner, and a poll that finds nothing ends here.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Self
+
+from msgspec import Struct
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import Failover
@@ -18,7 +20,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
 
 
-class Upstream(NamedTuple):
+class Upstream(Struct, frozen=True):
     """The upstream of one run, made once and passed on."""
 
     metadata: Failover

@@ -5,8 +5,9 @@ Only composes.
 
 import os
 import time
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from huai_client.config.mirror import Mirror
 from huai_client.config.modes import Modes

@@ -1,12 +1,14 @@
 """Retries after transient errors, with pauses that double, and jitter."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
 
-class Backoff(NamedTuple):
+class Backoff(Struct, frozen=True):
     """The number and spacing of retries."""
 
     retries: int

@@ -8,7 +8,8 @@ shows if anything is due, so that a poll reads no more than that.
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import StateError, read_file, replace_durably
@@ -21,7 +22,7 @@ _LINE = re.compile(rb"([0-9]{1,18})\t([df])\t([^\t\n]+)")
 _FIRST_BYTES = 64
 
 
-class DelayedHeader(NamedTuple):
+class DelayedHeader(Struct, frozen=True):
     """The first line of the record."""
 
     paths: int

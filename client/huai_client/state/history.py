@@ -12,9 +12,10 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
+from msgspec import Struct
 
 from huai_client.state.state import read_file
 from huai_schema.errors import ExitCode
@@ -142,7 +143,7 @@ def _append(path: Path, record: RunRecord) -> None:
         os.close(handle)
 
 
-class _Line(NamedTuple):
+class _Line(Struct, frozen=True):
     start: int
     """The offset in the file."""
     record: RunRecord

@@ -7,8 +7,9 @@
 - `ROOT/modules/NAME`: the files of `ModulePlaces`
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from huai_schema.codec.applied import FILE_NAME
 
@@ -21,8 +22,7 @@ class _File:
         return places.folder / self._name
 
 
-@dataclass(frozen=True, slots=True)
-class ModulePlaces:
+class ModulePlaces(Struct, frozen=True):
     """The paths of the files that the client keeps for one module."""
 
     folder: Path

@@ -9,12 +9,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from huai_client.state.paths import ModulePlaces
 from huai_program.disk_hints import DISK_HINTS
@@ -40,8 +41,7 @@ class NotSyncedError(HuaiError):
     exit_code = ExitCode.DIFFERS
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """The state of one module; the names of the values are keys of the file."""
 
     applied: _Commit | None = None
@@ -151,7 +151,7 @@ def load(path: Path) -> State:
     try:
         # Not by msgspec: names that are not UTF-8 have surrogates.
         values = msgspec.convert(json.loads(data), dict[str, object])
-        if values.pop("version", None) != _VERSION or values.keys() - set(State.__slots__):
+        if values.pop("version", None) != _VERSION or values.keys() - set(State.__struct_fields__):
             raise ValueError("another version")
         return msgspec.convert(values, State)
     except (ValueError, RecursionError) as error:

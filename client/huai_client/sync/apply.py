@@ -7,9 +7,10 @@ finishes an interrupted one: it compares the tree instead of trusting a record o
 
 import os
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from huai_client.plan.operations import Plan
 from huai_client.plan.planner import replace_volatile

@@ -6,8 +6,9 @@ the disk, the record for other programs first.
 """
 
 import time
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror

@@ -1,8 +1,9 @@
 """The result of a sync with its failures, and the observer of one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.proofs.proved import Proved
@@ -15,8 +16,7 @@ from huai_schema.errors import ExitCode, worst_exit_code
 from huai_schema.paths import RelPath, show
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(Struct, frozen=True):
     """The result of a run."""
 
     commit: str

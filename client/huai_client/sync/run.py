@@ -5,9 +5,10 @@ Prints nothing: it calls a `RunReport`.  Modules that load slowly are imported w
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from huai_client.config.hooks import NO_HOOKS
 from huai_client.config.mirror import Mirror

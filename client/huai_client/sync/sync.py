@@ -4,9 +4,10 @@ Fetches, plans, applies and records, again while the upstream changes (`follow`)
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference

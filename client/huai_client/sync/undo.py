@@ -6,8 +6,9 @@ machine before the first change.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from huai_client.config.mirror import Mirror
 from huai_client.filters import Rules

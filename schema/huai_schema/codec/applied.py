@@ -13,9 +13,7 @@ FILE_NAME: Final = "applied"
 """In `ROOT/modules/NAME`, where `ROOT` is the client's state root."""
 BYTES_MAX: Final = 8192
 _REASON_MAX = 1000
-_TEXT = re.compile(
-    rb"huai-applied 1\ncommit ([0-9a-f]{40})\nholds (?:all|part ([^\x00-\x1f\x7f]{1,7000}))\n"
-)
+_TEXT = rb"huai-applied 1\ncommit ([0-9a-f]{40})\nholds (?:all|part ([^\x00-\x1f\x7f]{1,7000}))\n"
 
 
 class AppliedRecord(NamedTuple):
@@ -35,7 +33,7 @@ class AppliedRecord(NamedTuple):
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """Parse the content of the file; raises `FormatError` if it is malformed."""
-        match = _TEXT.fullmatch(data)
+        match = re.fullmatch(_TEXT, data)
         if match is None:
             raise FormatError("is not the lines of an applied commit in their order", FILE_NAME)
         left_out = unescape(match[2] or b"").decode("utf-8", "surrogateescape")

@@ -20,10 +20,10 @@ CONTENT_URLS = 16
 """The maximal number: a client may have to try each of them."""
 MIRROR_URLS = 64
 """The maximal number of further URLs that a client may try."""
-_MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-_IDENTITY = re.compile(r"[0-9a-f]{32}")
-_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
+_MODULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+_KEY = r"[A-Za-z][A-Za-z0-9-]{0,63}"
+_IDENTITY = r"[0-9a-f]{32}"
+_NUMBER = r"[1-9][0-9]{0,18}"
 _KNOWN = ("format", "module", "identity", "digest", "blocks", "content", "mirror", "publish")
 
 
@@ -104,7 +104,7 @@ class Descriptor(NamedTuple):
 
 def check_module(name: str) -> str:
     """Return `name` if it is a valid name of a module; else `FormatError`."""
-    if _MODULE.fullmatch(name) is None or name.endswith(".git"):
+    if re.fullmatch(_MODULE, name) is None or name.endswith(".git"):
         raise FormatError(
             f"{name[:200]!r} cannot be a module's name"
             " (letters, digits, '.', '_', '-'; not first: '.', '_', '-'; not last: '.git')"
@@ -158,7 +158,7 @@ def _decode_line(line: bytes) -> tuple[str, str]:
         key, value = raw_key.decode("ascii"), unescape(raw_value).decode()
     except UnicodeDecodeError:
         raise FormatError("not UTF-8") from None
-    if not tab or _KEY.fullmatch(key) is None:
+    if not tab or re.fullmatch(_KEY, key) is None:
         raise FormatError("a line is not key, tab, value")
     return key, value
 
@@ -167,7 +167,7 @@ def _identity(values: list[str]) -> str:
     """Return the only value, or an empty text without any; `FormatError` if it is not valid."""
     if not values:
         return ""
-    if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
+    if len(values) > 1 or re.fullmatch(_IDENTITY, values[0]) is None:
         raise FormatError("identity must be 32 hexadecimal digits, once")
     return values[0]
 
@@ -176,7 +176,7 @@ def _blocks(values: list[str]) -> int:
     """Parse the only value to a number, 0 without any; `FormatError` if it is not valid."""
     if not values:
         return 0
-    if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:
+    if len(values) > 1 or re.fullmatch(_NUMBER, values[0]) is None:
         raise FormatError("blocks must be a number, once")
     return int(values[0])
 

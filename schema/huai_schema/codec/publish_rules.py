@@ -24,8 +24,8 @@ PUBLISH_RULE_BYTES = 1024
 VOLATILE_BYTES = 1 << 20
 """The maximal size of a volatile file that is published as it arrived."""
 
-_RULE = re.compile(r"([a-z][a-z0-9-]*) (\S.*)")
-_PROFILE = re.compile(r"([a-z][a-z0-9-]*) (/.*)")
+_RULE = r"([a-z][a-z0-9-]*) (\S.*)"
+_PROFILE = r"([a-z][a-z0-9-]*) (/.*)"
 _ANY_DEPTH = "**"
 
 
@@ -84,7 +84,7 @@ def parse_rule(text: str) -> Rule | None:
 
     Raises `FormatError` if the rule is malformed.
     """
-    match = _RULE.fullmatch(text)
+    match = re.fullmatch(_RULE, text)
     if match is None or not text.isprintable() or len(text.encode()) > PUBLISH_RULE_BYTES:
         raise FormatError(f"{text[:200]!r} is not a publish rule (a word, a blank, a pattern)")
     word, rest = match.groups()
@@ -134,7 +134,7 @@ def usable_rules(texts: tuple[str, ...]) -> list[Rule]:
 
 def _profile_rule(rest: str, text: str) -> ProfileRule:
     """Parse "NAME /PATH"; `FormatError` if it is malformed."""
-    match = _PROFILE.fullmatch(rest)
+    match = re.fullmatch(_PROFILE, rest)
     if match is None:
         raise FormatError(f"{text!r} is not a publish rule (profile, its name, /PATH)")
     name, path = match.groups()

@@ -1,9 +1,10 @@
 """Attempts are kept as long as the commit that was applied is not here."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from huai_client.state.state import State
 from huai_client.sync.record import ModuleRecord

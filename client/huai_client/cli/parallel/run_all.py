@@ -7,11 +7,11 @@ with its module's name.
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import BinaryIO
 
 import click
+from msgspec.structs import replace
 
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.children import CRASHED, Children, unblock_signals

@@ -19,10 +19,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Never
+
+from msgspec.structs import replace
 
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.children import Children, forget_handlers

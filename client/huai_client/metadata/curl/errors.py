@@ -4,7 +4,8 @@ Pure, so that errors can be handled without loading libcurl.
 """
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from huai_client.config.proxies import Proxy
 from huai_program.quoting import quoted
@@ -20,14 +21,14 @@ NOT_TRUSTED = frozenset({51, 60, 83, 90, 91})
 NO_AUTHORITIES = frozenset({77, 82})
 OWN_CERTIFICATE = 58
 NO_TLS = 35
-_TIME = re.compile(r" after [0-9]+ ms(?=:|$)")
+_TIME = r" after [0-9]+ ms(?=:|$)"
 """The part that differs from one attempt to the next."""
-_NO_CONNECTION = re.compile(r"Could(?:n't| not) connect to server$")
+_NO_CONNECTION = r"Could(?:n't| not) connect to server$"
 """libcurl's words for any error of the system."""
 _TEXT_MOST = 300
 
 
-class CurlError(NamedTuple):
+class CurlError(Struct, frozen=True):
     """The end of a transfer of libcurl."""
 
     number: int
@@ -39,8 +40,8 @@ class CurlError(NamedTuple):
     @property
     def reason(self) -> str:
         """The message, made printable."""
-        text = _TIME.sub("", printable(self.text)) or "the connection broke"
-        return _NO_CONNECTION.sub(lambda _: self.system or "no server responds", text)
+        text = re.sub(_TIME, "", printable(self.text)) or "the connection broke"
+        return re.sub(_NO_CONNECTION, lambda _: self.system or "no server responds", text)
 
 
 class BrokenError(Exception):

@@ -16,9 +16,9 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import pycurl
+from msgspec import Struct
 
 from huai_client.config.allowed_addresses import AllowedAddresses
 from huai_client.config.proxies import proxy_for
@@ -44,7 +44,7 @@ _ABORT = 0
 _INTERIM = range(100, 200)
 
 
-class CurlRequest(NamedTuple):
+class CurlRequest(Struct, frozen=True):
     """A request as libcurl sends it, and the addresses that it may connect to."""
 
     url: str

@@ -6,8 +6,9 @@ Pure.  Any bytes give a head.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
+
+from msgspec import Struct
 
 from huai_program.urls import service_of, split_url, without_login
 
@@ -20,7 +21,7 @@ _DATE = re.compile(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True):
     """The status and headers of a response."""
 
     status: int

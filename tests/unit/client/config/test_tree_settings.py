@@ -56,9 +56,9 @@ def test_another_value_of_a_recorded_key_is_a_change_both_ways(subtests: pytest.
 
 
 def test_a_record_says_modes_and_rules_too() -> None:
-    keys, *rest = TreeSettings.parse(record_settings(MODULE, RULES))
-    assert json.loads(keys or "") == {key: value(MODULE) for key, value in RECORDED.items()}
-    assert rest == [Modes.SAFE, "- *.iso\n"]
+    parsed = TreeSettings.parse(record_settings(MODULE, RULES))
+    assert json.loads(parsed.keys or "") == {key: value(MODULE) for key, value in RECORDED.items()}
+    assert (parsed.modes, parsed.rules) == (Modes.SAFE, "- *.iso\n")
 
 
 def test_a_record_without_keys_is_a_change_of_all(subtests: pytest.Subtests) -> None:
