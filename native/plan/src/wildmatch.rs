@@ -65,6 +65,11 @@ impl Glob {
         (self.head.len() == self.tokens.len()).then_some(&*self.head)
     }
 
+    /// Return the first and the last byte of all texts that match.
+    pub(crate) fn ends(&self) -> (Option<u8>, Option<u8>) {
+        (self.head.first().copied(), self.tail.last().copied())
+    }
+
     /// Return true if it matches every text without a slash.
     pub(crate) fn matches_any_name(&self) -> bool {
         *self.tokens == [Token::Star]

@@ -91,6 +91,8 @@ type Around = Arc<[usize]>;
 #[derive(Debug)]
 pub struct Order<R> {
     table: Table,
+    /// The volatile and stated rules with a stage other than the first.
+    early: Anywhere,
     /// The profile and generic rules with a stage other than the first.
     late: Anywhere,
     lookup: NameLookup<R>,
@@ -101,15 +103,21 @@ pub struct Order<R> {
 impl<R: ObjectReader> Order<R> {
     /// Begin without reading.
     pub fn new(table: Table, lookup: NameLookup<R>) -> Self {
-        let mut late = Anywhere::default();
-        let profiles = table.profiles.iter().map(|profile| &profile.rules);
-        for range in profiles.chain([&table.generic]) {
+        let (mut early, mut late) = (Anywhere::default(), Anywhere::default());
+        let add = |range: &Range<usize>, to: &mut Anywhere| {
             let rules = table.rules.get(range.clone()).unwrap_or_default();
             let rules = rules.iter().filter(|rule| rule.stage > 0);
-            rules.for_each(|rule| late.add(&rule.pattern));
+            rules.for_each(|rule| to.add(&rule.pattern));
+        };
+        add(&table.volatile, &mut early);
+        add(&table.stated, &mut early);
+        add(&table.generic, &mut late);
+        for profile in &table.profiles {
+            add(&profile.rules, &mut late);
         }
         Self {
             table,
+            early,
             late,
             lookup,
             around: HashMap::new(),
@@ -133,6 +141,9 @@ impl<R: ObjectReader> Order<R> {
     pub fn stage(&mut self, path: &[u8], symlink: bool) -> Result<u8> {
         if self.late.may_match(path, symlink) {
             return Ok(self.placement(path, symlink)?.stage);
+        }
+        if !self.early.may_match(path, symlink) {
+            return Ok(0);
         }
         let rule = self.rule_anywhere(path, symlink);
         Ok(rule.map_or(0, |rule| self.stage_of(rule)))

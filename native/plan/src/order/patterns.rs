@@ -56,11 +56,11 @@ impl StagePattern {
         !self.symlinks && matches!(&*self.parts, [.., Part::Name(glob)] if is_any(glob))
     }
 
-    /// Return the last name of all matching paths, if there is only one.
-    pub(super) fn last_name(&self) -> Option<&[u8]> {
+    /// Return the first and the last byte that the names of all matching paths have.
+    pub(super) fn name_ends(&self) -> (Option<u8>, Option<u8>) {
         match self.parts.last() {
-            Some(Part::Name(glob)) => glob.text(),
-            _ => None,
+            Some(Part::Name(glob)) => glob.ends(),
+            _ => (None, None),
         }
     }
 
