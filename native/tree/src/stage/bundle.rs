@@ -116,7 +116,7 @@ fn stage(
     let target = targets.make(&expected.path, expected.mode)?;
     change::write_at(target.as_fd(), 0, content)?;
     let new = New::of(file);
-    let finished = new.finish(target.as_fd());
+    let finished = new.finish(target.as_fd(), targets);
     change::set_mtime(target.as_fd(), time_of(expected.mtime))?;
     Ok(if finished {
         BundleArrival::Finished

@@ -101,13 +101,14 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Set owner and mode; false if publishing has to set them.  An error here would occur
-    /// there as well, and is reported there.
-    pub(crate) fn finish(&self, target: BorrowedFd<'_>) -> bool {
+    /// Set owner and mode of the file that `targets` made last; false if publishing has to set them.
+    /// An error here would occur there as well, and is reported there.
+    pub(crate) fn finish(&self, target: BorrowedFd<'_>, targets: &mut Targets) -> bool {
         let Some(attributes) = self.attributes.filter(Attributes::may_finish) else {
             return false;
         };
-        let set = call::status(target).and_then(|status| {
+        let status = targets.status_of_new(target, self.mode);
+        let set = status.and_then(|status| {
             let chowned = attributes.set_owner(Of::Open(target), &status)?;
             attributes.set_mode(Of::Open(target), &status, chowned)
         });
@@ -166,7 +167,7 @@ impl<'a> Copier<'a> {
             .make(new.path, new.mode)
             .map_err(Fault::Target)?;
         let outcome = self.fill(target.as_fd(), new, from).and_then(|way| {
-            let finished = new.finish(target.as_fd());
+            let finished = new.finish(target.as_fd(), &mut self.targets);
             change::set_mtime(target.as_fd(), new.mtime).map_err(Fault::Target)?;
             Ok(CopiedFile { way, finished })
         });

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use huai_format::path::split;
-use huai_sys::call::{self, Outcome};
+use huai_sys::call::{self, Outcome, Status};
 use huai_sys::change;
 use huai_sys::error::Errno;
 
@@ -19,6 +19,8 @@ pub(crate) struct Targets {
     open: Vec<(usize, OwnedFd)>,
     /// The path of the last of them, also after an error.
     path: Vec<u8>,
+    /// The mode of a new file in the last directory, and its status.
+    examined: Option<(u32, Status)>,
 }
 
 impl Targets {
@@ -28,6 +30,7 @@ impl Targets {
             root: call::reopen(folder)?,
             open: Vec::new(),
             path: Vec::new(),
+            examined: None,
         })
     }
 
@@ -40,6 +43,20 @@ impl Targets {
         change::make_file_with(self.enter(above)?, name, mode)
     }
 
+    /// Return a status with owner and mode of `file`, the last that `make` made, with this `mode`.
+    ///
+    /// The directory, the mode and the process decide them, so one file of each is examined.
+    pub(crate) fn status_of_new(&mut self, file: BorrowedFd<'_>, mode: u32) -> Outcome<Status> {
+        match self.examined {
+            Some((examined_mode, status)) if examined_mode == mode => Ok(status),
+            _ => {
+                let status = call::status(file)?;
+                self.examined = Some((mode, status));
+                Ok(status)
+            }
+        }
+    }
+
     /// Remove a file that `make` made.
     pub(crate) fn discard(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
@@ -50,6 +67,7 @@ impl Targets {
     /// After an error, those above the failed one stay open.
     fn enter(&mut self, path: &[u8]) -> Outcome<BorrowedFd<'_>> {
         if self.path != path {
+            self.examined = None;
             let open_path = self.path.as_slice();
             let shared = |end: usize| open_path.get(..end) == path.get(..end) && ends(path, end);
             let shared_count = self.open.iter().take_while(|(end, _)| shared(*end)).count();
@@ -101,6 +119,28 @@ mod tests {
 
     fn component_ends(path: &[u8]) -> Vec<usize> {
         (1..=path.len()).filter(|end| ends(path, *end)).collect()
+    }
+
+    #[test]
+    fn the_status_of_a_new_file_is_that_of_the_kernel() {
+        let folder = Folder::new();
+        folder.make_directory("b");
+        let root = call::open_root(folder.path()).unwrap();
+        // The files of a directory with set-gid get its group; not every user may set another.
+        let _ = change::set_owner_at(root.as_fd(), b"b", change::LEAVE, 1);
+        change::set_mode_at(root.as_fd(), b"b", 0o2700).unwrap();
+        let number = u32::try_from(root.as_raw_fd()).unwrap();
+        let mut targets = Targets::below(number).unwrap();
+        for path in [&b"a/1"[..], b"a/2", b"b/1", b"b/2", b"3"] {
+            for mode in [0o600, 0o644, 0o777, 0o777] {
+                let file = targets.make(path, mode).unwrap();
+                let told = targets.status_of_new(file.as_fd(), mode).unwrap();
+                let status = call::status(file.as_fd()).unwrap();
+                let attributes = |status: &Status| (status.mode, status.user, status.group);
+                assert_eq!(attributes(&told), attributes(&status));
+                targets.discard(path).unwrap();
+            }
+        }
     }
 
     #[test]
