@@ -2,7 +2,9 @@
 //!
 //! Records what it finds in the table; content is not read.
 
-use huai_format::path::{parent, path_order};
+use std::borrow::Cow;
+
+use huai_format::path::{is_within, parent, path_order};
 use huai_plan::candidates::{
     Attribute, AttributeSet as Differing, Candidates, EntryKind, LocalState, Renames, Row, Stated,
     TableFull,
@@ -58,6 +60,8 @@ pub(crate) fn survey(
     (numbers, renames): (&Numbers, &Renames),
     stop: &Stop,
 ) -> Outcome<Option<Refused>> {
+    // Nothing is below the last missing path; the rows are in tree order.
+    let mut missing: Option<Vec<u8>> = None;
     for place in unknown(table) {
         if stop.is_set() {
             return Err(Errno::CANCELED);
@@ -65,7 +69,7 @@ pub(crate) fn survey(
         let Some(row) = table.rows().get(place).copied() else {
             continue;
         };
-        let result = find(folders, table.path(&row), renames);
+        let result = find_unless_within(&mut missing, folders, table.path(&row), renames);
         let judged = result.and_then(|result| {
             let differing = match &result {
                 Some(result) => judge(folders, table, &row, result, (numbers, renames))?,
@@ -113,20 +117,55 @@ fn unknown(table: &Candidates) -> Vec<usize> {
     sorted.into_iter().map(|(_, place)| place).collect()
 }
 
+/// Examine an entry as `find` does, unless it is within the path `missing`; sets `missing` to its path
+/// if nothing is there.
+fn find_unless_within(
+    missing: &mut Option<Vec<u8>>,
+    folders: &mut Folders,
+    path: &[u8],
+    renames: &Renames,
+) -> Result<Option<LocalEntry>, Refused> {
+    let before = path_before(path, renames)?;
+    if missing.as_ref().is_some_and(|top| is_within(&before, top)) {
+        return Ok(None);
+    }
+    let result = find_at(folders, path, &before)?;
+    if result.is_none() {
+        *missing = Some(before.into_owned());
+    }
+    Ok(result)
+}
+
 /// Examine the entry that will be at `path`, at its path before `renames`; `None` if it is missing.
 fn find(
     folders: &mut Folders,
     path: &[u8],
     renames: &Renames,
 ) -> Result<Option<LocalEntry>, Refused> {
-    let refused = |errno| Refused {
+    let before = path_before(path, renames)?;
+    find_at(folders, path, &before)
+}
+
+/// Return the path before `renames`; refused if the entry is going to be moved.
+fn path_before<'a>(path: &'a [u8], renames: &Renames) -> Result<Cow<'a, [u8]>, Refused> {
+    renames.before(path).ok_or_else(|| Refused {
         path: path.to_vec(),
-        errno,
-    };
-    let before = renames.before(path).ok_or_else(|| refused(None))?;
+        errno: None,
+    })
+}
+
+/// Examine the entry at `before`, which will be at `path`; `None` if it is missing.
+fn find_at(
+    folders: &mut Folders,
+    path: &[u8],
+    before: &[u8],
+) -> Result<Option<LocalEntry>, Refused> {
     folders
-        .with_permission(&[parent(&before)], |folders| look(folders, &before))
-        .map_err(|errno| refused(Some(errno)))
+        .with_permission(&[parent(before)], |folders| look(folders, before))
+        .map_err(|errno| Refused {
+            path: path.to_vec(),
+            errno: Some(errno),
+        })
 }
 
 /// Return the attributes in which an entry differs from the wanted one, its leader's inode included.
