@@ -76,6 +76,14 @@ impl Tree {
         if !is_as_stated {
             return Err(at(path, FailureReason::LeaderDiffers(leader.clone())));
         }
+        // A new name is complete at once; only another entry has to be replaced by a rename.
+        let (above, name) = split(path);
+        let linked = self.folders.with_permission(&[above], |folders| {
+            change::make_link_by_path(inode.as_fd(), folders.open(above)?.as_fd(), name)
+        });
+        if linked != Err(Errno::EXIST) {
+            return linked.at(path);
+        }
         let present = self.status(path).at(path)?;
         if present.is_some_and(|present| is_same(&first, &present)) {
             return Ok(());
