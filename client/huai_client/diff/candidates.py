@@ -12,15 +12,14 @@ from huai_client.diff.candidate import Difference, DifferenceKind, TreeDiff
 from huai_client.diff.compare import TreeComparison
 from huai_client.diff.moves import ChangedPaths, anywhere, paths_removed, same_stat_changes
 from huai_client.diff.renames import RenamedView
-from huai_client.diff.selection import Selection, entries_at
+from huai_client.diff.selection import Selection
 from huai_client.diff.symlinks import is_unsafe
 from huai_client.diff.table import CandidateTable
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
 from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.layout.snapshot import Snapshot
+from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
 
 
@@ -73,7 +72,7 @@ def diff_whole(
         _compare(
             view, table, {path: entry for path, entry in unsafe.items() if path not in candidates}
         )
-    check_hardlinks(table, target)
+    target.snapshot.check_hardlinks(table.engine.linked())
     return TreeDiff(table, [], extraneous)
 
 
@@ -107,7 +106,7 @@ def diff_changes(
     candidates = table.select_candidates({*lost})
     _compare(view, table, {path: entry for path, entry in lost.items() if path not in candidates})
     _add_leaders(view, table, target)
-    check_hardlinks(table, target)
+    target.snapshot.check_hardlinks(table.engine.linked())
     return TreeDiff(table, collected.moves, [])
 
 
@@ -274,36 +273,3 @@ def _unreadable(finding: Unreadable) -> UnreadableTreeError:
         f"{show(finding.path)}: {finding.reason}",
         hint="repair the path or its permissions by hand, then run again",
     )
-
-
-_STEP = 10_000
-_ATTRIBUTES = slice(1, 6)
-"""The fields of a file between its path and its link."""
-
-
-def check_hardlinks(table: CandidateTable, target: Selection) -> None:
-    """Raise `FormatError` for an expected hardlink without a leader, or unlike its leader."""
-    linked = [RelPath(path) for path in table.engine.linked()]
-    for begin in range(0, len(linked), _STEP):
-        _check(entries_at(target.snapshot, linked[begin : begin + _STEP]).values(), target.snapshot)
-
-
-def _check(entries: Iterable[Entry], snapshot: Snapshot) -> None:
-    """Raise `FormatError` for a hardlink whose leader is missing or differs."""
-    links = [(entry, entry.link) for entry in entries if isinstance(entry, File) and entry.link]
-    leaders = entries_at(snapshot, (path for _, path in links))
-    for member, path in links:
-        leader = leaders.get(path)
-        if not isinstance(leader, File) or leader.link is not None:
-            rule = "a hardlink to what is not the first file of a group"
-        elif not _equal(member, leader):
-            rule = "a hardlink differs from its group"
-        else:
-            continue
-        raise FormatError(f"{rule}: {show(path)}", show(member.path))
-
-
-def _equal(member: File, leader: File) -> bool:
-    """Return True if all attributes are equal; a digest may be absent on one side."""
-    digests = {member.digest, leader.digest} - {None}
-    return len(digests) < 2 and member[_ATTRIBUTES] == leader[_ATTRIBUTES]

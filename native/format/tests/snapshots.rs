@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use huai_format::diff::{Comparison, Sink};
 use huai_format::entries::Entry;
 use huai_format::path::RelPath;
-use huai_format::snapshots::{EntryLimit, ObjectReader, Snapshot, Walk, piece_key};
-use huai_format::walks::check_hardlinks;
+use huai_format::snapshots::{EntryLimit, Lookup, ObjectReader, Snapshot, Walk, piece_key};
+use huai_format::walks::{check_hardlinks, check_hardlinks_at};
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
@@ -408,6 +408,12 @@ fn hardlink_groups_are_whole() {
     let check = |text| check_hardlinks(&objects.at(objects.own(text, &[])), 100);
     assert!(check("a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n").unwrap());
     assert!(!check("a\t1\t0\nb\t1\t0\n").unwrap());
+    let check_paths = |text| {
+        let snapshot = objects.at(objects.own(text, &[]));
+        let paths = ["a", "b", "c", "d/c", "d"].map(|path| path.as_bytes().to_vec());
+        check_hardlinks_at(&mut Lookup::new(snapshot, 100), &paths)
+    };
+    check_paths("a\t1\t0\nb\t1\t0\tha\nd/\t0\nc\t1\t0\th../a\n").unwrap();
     for (text, rule) in [
         (
             "a\t1\t0\nb\t1\t0\tha\nc\t1\t0\thb\n",
@@ -427,6 +433,7 @@ fn hardlink_groups_are_whole() {
         ),
     ] {
         assert_eq!(check(text).unwrap_err().to_string(), rule);
+        assert_eq!(check_paths(text).unwrap_err().to_string(), rule);
     }
 }
 

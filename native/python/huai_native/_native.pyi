@@ -610,6 +610,9 @@ class Lookup:
         With `filters`, only those of directories that at least one of them mirrors.
         """
 
+    def check_hardlinks(self, paths: Sequence[bytes]) -> None:
+        """Raise `FormatError` for a hardlink at `paths` without a leader, or unlike its leader."""
+
     def level(self, path: bytes, tree: bytes) -> Walk[_Listing | tuple[bytes, bytes]]:
         """Return one own directory in tree order; own subdirectories are path and id."""
 

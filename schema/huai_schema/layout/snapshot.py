@@ -5,7 +5,7 @@ the checks of decoding a listing, and rules over a whole directory when only a p
 (FORMAT.md, "What a reader must check").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -101,6 +101,10 @@ class Snapshot:
         """
         fields = self._lookup.leaf(path)
         return next(decode_leaves(parent(path), *fields)) if fields else None
+
+    def check_hardlinks(self, paths: Sequence[bytes]) -> None:
+        """Raise `FormatError` for a hardlink at `paths` without a leader, or unlike its leader."""
+        self._lookup.check_hardlinks(paths)
 
     def listing(self, path: RelPath) -> Listing | None:
         """Return the listing of the directory at `path`, or None if no directory is there."""

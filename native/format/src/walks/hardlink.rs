@@ -1,7 +1,7 @@
 //! Checks the one rule of a snapshot that spans several lines: hardlink groups are consistent.
 //!
-//! Reads the tree once, and the directories of leaders a second time; memory grows with the number
-//! of groups.
+//! A check of all reads the tree once, and the directories of leaders a second time; memory grows with
+//! the number of groups.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,10 @@ use huai_git::error::{Error, Result};
 
 use crate::entries::{Body, Entry, Leaves};
 use crate::path::{RelPath, at, parent, show};
-use crate::snapshots::{EntryLimit, Listing, ObjectReader, Snapshot, Walk};
+use crate::snapshots::{EntryLimit, Listing, Lookup, ObjectReader, Snapshot, Walk};
+
+/// The links that are held at a time by `check_hardlinks_at`.
+const HELD: usize = 10_000;
 
 /// A member of a group, and its path.
 struct Member {
@@ -43,6 +46,50 @@ pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> R
         .iter()
         .try_for_each(|(leader, member)| check_equal(leader, member, None))
         .map(|()| true)
+}
+
+/// Check each hardlink at `paths`: its leader is a regular file, is not a link itself, and equals it.
+/// Other entries pass.
+pub fn check_hardlinks_at<R: ObjectReader>(
+    lookup: &mut Lookup<R>,
+    paths: &[Vec<u8>],
+) -> Result<()> {
+    for some in paths.chunks(HELD) {
+        let mut links = Vec::new();
+        for path in some {
+            let path = RelPath::trusted(path.clone());
+            let Some(mut entry) = entry_at(lookup, &path)? else {
+                continue;
+            };
+            if let Some(leader) = take_link(&mut entry) {
+                links.push((leader, Member { path, entry }));
+            }
+        }
+        links.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for group in links.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((leader, _)) = group.first() else {
+                continue;
+            };
+            let entry = entry_at(lookup, leader)?;
+            for (leader, member) in group {
+                check_equal(leader, member, entry.as_ref())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Return the file or symlink at `path`; `None` if neither is there.
+fn entry_at<R: ObjectReader>(
+    lookup: &mut Lookup<R>,
+    path: &RelPath,
+) -> Result<Option<Entry<'static>>> {
+    let Some((line, digest)) = lookup.leaf(path)? else {
+        return Ok(None);
+    };
+    let directory = RelPath::trusted(parent(path.as_bytes()).to_vec());
+    let entry = Leaves::new(&directory, &line, &digest).next().transpose()?;
+    Ok(entry.map(Entry::into_owned))
 }
 
 /// Return one member of each group by its leader; the others of the group equal it.

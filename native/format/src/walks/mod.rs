@@ -9,7 +9,7 @@ mod undigested;
 
 pub use digested::{Digested, DigestedFile};
 pub use found_digests::FoundDigests;
-pub use hardlink::check_hardlinks;
+pub use hardlink::{check_hardlinks, check_hardlinks_at};
 pub use part::read_part;
 pub use shards::plan_shards;
 pub use undigested::{Undigested, UndigestedFile};

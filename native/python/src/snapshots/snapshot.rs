@@ -5,7 +5,7 @@ use std::sync::Arc;
 use huai_format::diff::Columns;
 use huai_format::path::RelPath;
 use huai_format::snapshots::{self, EntryLimit, Level, Snapshot, Step, Subtree};
-use huai_format::walks::read_part;
+use huai_format::walks::{check_hardlinks_at, read_part};
 use huai_git::oid::Oid;
 use huai_plan::filter::Selector;
 use pyo3::prelude::*;
@@ -117,6 +117,10 @@ impl Lookup {
             snapshot: lookup.snapshot(),
             open: Guarded::new(Open::Subtree(subtree, selectors)),
         })
+    }
+
+    fn check_hardlinks(&self, paths: Vec<Vec<u8>>) -> PyResult<()> {
+        check_hardlinks_at(&mut self.0.lock(), &paths).map_err(refuse)
     }
 
     /// Return the listings of one own directory, whose own subdirectories are path and id.
