@@ -75,6 +75,8 @@ def whole_directories(
     final = {directory.path: directory for directory in plan.directories}
     new: dict[bytes, _New] = {path: _New(final.get(path)) for path in plan.make}
     _add_files(plan, staged, new)
+    if all(directory.place is None for directory in new.values()):
+        return [[] for _ in plan.stages]  # none is in the staging area
     _add_links(plan, new)
     for path in (*(move.new for move in plan.moves), *volatile):
         if above := new.get(parent(path)):
