@@ -21,8 +21,7 @@ from huai_program.durations import Duration
 from huai_program.sizes import SomeBytes
 from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
 from huai_program.urls import masked
-from huai_schema.codec.descriptor import check_module
-from huai_schema.codec.publish_rules import own_rules, volatile_rules
+from huai_schema.codec.module_name import check_module
 from huai_schema.errors import FormatError
 
 if TYPE_CHECKING:
@@ -354,17 +353,26 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
     if "list_command" in table or "list_url" in table:  # most lists have neither modes nor owners
         below = {"modes": "local", "owners": False, **below}
     module = convert(place, below, Module)
-    key = "publish"
     try:
         check_config_name(name)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+    if module.publish or module.volatile:
+        _check_rules(place, module)
+    return module
+
+
+def _check_rules(place: str, module: Module) -> None:
+    """Raise `ConfigError`, with `place`, for a malformed rule of `publish` or `volatile`."""
+    from huai_schema.codec.publish_rules import own_rules, volatile_rules  # few modules have any
+
+    key = "publish"
+    try:
         own_rules(module.publish)
         key = "volatile"
         volatile_rules(module.volatile or ())
     except FormatError as error:
         raise ConfigError(f"{place}: {key}: {error.reason}", hint=example(Module, key)) from None
-    except ConfigError as error:
-        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
-    return module
 
 
 def check_config_name(name: str) -> str:

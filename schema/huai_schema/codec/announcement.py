@@ -7,7 +7,7 @@ the same daemon serves, and no more.
 import re
 from typing import Final, NamedTuple, Self
 
-from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.module_name import check_module
 from huai_schema.errors import FormatError
 
 FILE_NAME: Final = "huai-upstream"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from huai_native._native import verify_signature
 from huai_schema.codec.commits import COMMIT_TIME_MAX
-from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.module_name import check_module
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 

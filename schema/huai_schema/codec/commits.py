@@ -6,7 +6,7 @@ Pure: parses bytes, and reads no object to which they refer.
 import re
 from typing import NamedTuple
 
-from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.module_name import check_module
 from huai_schema.errors import FormatError
 from huai_schema.limits import TOTAL_ENTRIES
 

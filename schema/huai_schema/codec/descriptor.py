@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from huai_schema.codec.escaping import escape, unescape
+from huai_schema.codec.module_name import check_module
 from huai_schema.codec.publish_rules import check_rules
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectReader, ObjectWriter, TreeItem, decode_tree, encode_tree
@@ -20,7 +21,6 @@ CONTENT_URLS = 16
 """The maximal number: a client may have to try each of them."""
 MIRROR_URLS = 64
 """The maximal number of further URLs that a client may try."""
-_MODULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _KEY = r"[A-Za-z][A-Za-z0-9-]{0,63}"
 _IDENTITY = r"[0-9a-f]{32}"
 _NUMBER = r"[1-9][0-9]{0,18}"
@@ -100,16 +100,6 @@ class Descriptor(NamedTuple):
         if descriptor.encode() != known_lines:
             raise FormatError("keys are out of order")
         return descriptor
-
-
-def check_module(name: str) -> str:
-    """Return `name` if it is a valid name of a module; else `FormatError`."""
-    if re.fullmatch(_MODULE, name) is None or name.endswith(".git"):
-        raise FormatError(
-            f"{name[:200]!r} cannot be a module's name"
-            " (letters, digits, '.', '_', '-'; not first: '.', '_', '-'; not last: '.git')"
-        )
-    return name
 
 
 def write_root(

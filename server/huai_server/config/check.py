@@ -12,7 +12,8 @@ import msgspec
 from huai_program.configuration import ConfigError
 from huai_program.tables import convert
 from huai_program.urls import masked
-from huai_schema.codec.descriptor import Descriptor, check_module
+from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.module_name import check_module
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError

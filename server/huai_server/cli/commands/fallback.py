@@ -8,7 +8,7 @@ import click
 from huai_program.cli.group import Group
 from huai_program.configuration import UnknownModuleError
 from huai_program.garbage import collect_usually
-from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.module_name import check_module
 from huai_schema.errors import ExitCode, FormatError
 from huai_server.cli.after_commit_report import show_attr_tree
 from huai_server.cli.console import Console

@@ -1,6 +1,7 @@
 import pytest
 
-from huai_schema.codec.descriptor import Descriptor, check_module, read_root, write_root
+from huai_schema.codec.descriptor import Descriptor, read_root, write_root
+from huai_schema.codec.module_name import check_module
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
 from tests.support.schema.memory import MemoryObjects
