@@ -1,4 +1,4 @@
-//! Reads the files in which `File::Rsync::Mirror::Recent` records events (`RECENT-*.json`, `.yaml`).
+//! Reads the files in which `File::Rsync::Mirror::Recent` records events (`RECENT-*.json`).
 //!
 //! Memory holds the events after a given epoch.  If the upstream's clock was set back, epochs have
 //! more digits than a float.
@@ -6,7 +6,6 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 
-use huai_format::limits::LINE_BYTES;
 use huai_format::path::{RelPath, show};
 use huai_git::error::{self, Error};
 use serde_core::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -15,8 +14,6 @@ use crate::spool::failed;
 
 const BYTES: u64 = 1 << 28;
 const BUFFER: usize = 1 << 16;
-/// The escapes of YAML, each with its byte.
-const ESCAPES: &[u8] = b"\\\\\"\"0\0a\x07b\x08t\tn\nv\x0bf\x0cr\re\x1b";
 
 /// Seconds, and the decimals without zeros at their end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,11 +61,10 @@ pub fn read_recent(from: impl Read, since: Option<Epoch>) -> error::Result<Recen
         since,
         ..RecentReader::default()
     };
-    if from.fill_buf().map_err(failed)?.starts_with(b"{") {
-        reader.read_json(from)?;
-    } else {
-        reader.read_yaml(from)?;
+    if !from.fill_buf().map_err(failed)?.starts_with(b"{") {
+        return Err(Error::new("this is not a list of events in JSON"));
     }
+    reader.read_json(from)?;
     reader.finish()
 }
 
@@ -163,83 +159,10 @@ impl RecentReader {
             }
         })
     }
-
-    /// Read what `YAML::Syck` writes: maps and sequences as blocks, a value a line.
-    fn read_yaml(&mut self, mut from: impl BufRead) -> error::Result<()> {
-        let malformed = || Error::new("this is not a list of events");
-        // The indents of the current keys, and the length of `key` before each.
-        let (mut line, mut outer) = (Vec::new(), Vec::<(usize, usize)>::new());
-        loop {
-            line.clear();
-            let mut part = from.by_ref().take(LINE_BYTES as u64);
-            part.read_until(b'\n', &mut line).map_err(failed)?;
-            if line.is_empty() {
-                return if self.key.is_empty() {
-                    Err(malformed())
-                } else {
-                    Ok(())
-                };
-            }
-            let text = line.strip_suffix(b"\n").ok_or_else(malformed)?;
-            if text.starts_with(b"---") {
-                continue;
-            }
-            let content = text.trim_ascii_start();
-            let indent = text.len().saturating_sub(content.len());
-            let item = content.strip_prefix(b"-");
-            while let Some(&(_, length)) = outer.last().filter(|(it, _)| *it >= indent) {
-                self.key.truncate(length);
-                outer.pop();
-            }
-            let value = if let Some(item) = item {
-                item.trim_ascii_start()
-            } else {
-                let colon = content.windows(2).position(|pair| pair == b": ");
-                let (key, value) = content.split_at(colon.ok_or_else(malformed)?);
-                outer.push((indent, self.key.len()));
-                self.key.push(b'/');
-                self.key.extend_from_slice(key);
-                value.get(2..).unwrap_or_default()
-            };
-            if !value.is_empty() {
-                self.store(&scalar(value).ok_or_else(malformed)?)?;
-            }
-        }
-    }
 }
 
 fn epoch(text: &[u8]) -> error::Result<Epoch> {
     Epoch::parse(&String::from_utf8_lossy(text))
-}
-
-/// Return the value of a scalar in YAML: plain or quoted; `None` if it is malformed.
-fn scalar(text: &[u8]) -> Option<Vec<u8>> {
-    if let Some(quoted) = text.strip_prefix(b"'") {
-        let value = quoted.strip_suffix(b"'")?;
-        return (!value.contains(&b'\'')).then(|| value.to_vec());
-    }
-    let Some(quoted) = text.strip_prefix(b"\"") else {
-        return Some(text.to_vec());
-    };
-    let (mut rest, mut value) = (quoted.strip_suffix(b"\"")?, Vec::new());
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'\\' {
-            value.push(byte);
-            continue;
-        }
-        let (&escape, after) = rest.split_first()?;
-        rest = after;
-        if escape == b'x' {
-            let (digits, after) = rest.split_at_checked(2)?;
-            rest = after;
-            value.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-        } else {
-            let mut pairs = ESCAPES.chunks_exact(2);
-            value.push(*pairs.find(|pair| pair.first() == Some(&escape))?.last()?);
-        }
-    }
-    Some(value)
 }
 
 impl<'de> DeserializeSeed<'de> for &mut RecentReader {

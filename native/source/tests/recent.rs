@@ -14,18 +14,10 @@ fn read(text: impl AsRef<[u8]>) -> Result<RecentFile, String> {
     read_recent(text.as_ref(), Some(since)).map_err(|error| error.to_string())
 }
 
-fn events(text: impl AsRef<[u8]>) -> Vec<(Vec<u8>, bool)> {
-    read(text).unwrap().events
-}
-
 #[test]
-fn the_tool_writes_the_same_events_in_json_and_in_yaml() {
-    let (json, yaml) = (
-        include_bytes!("recent/odd.json"),
-        include_bytes!("recent/odd.yaml"),
-    );
-    let from_json = events(json);
-    assert_eq!(from_json, events(yaml));
+fn the_events_that_the_tool_wrote_have_odd_names() {
+    let json = include_bytes!("recent/odd.json");
+    let from_json = read(json).unwrap().events;
     assert_eq!(from_json.len(), 35);
     for name in [
         &b"\xff\xfe"[..],
@@ -62,8 +54,6 @@ fn events_after_an_epoch_with_all_its_decimals() {
 #[test]
 fn hostile_files_are_refused() {
     let of = |events: &str| format!("{META}{events}]}}");
-    let yaml =
-        |event: &str| format!("---\nmeta: \n  minmax: \n    min: 1\nrecent: \n  - \n{event}");
     for (text, words) in [
         (String::new(), "not a list of events"),
         ("<html>\n".into(), "not a list of events"),
@@ -82,19 +72,7 @@ fn hostile_files_are_refused() {
             "not a number",
         ),
         ("{\"a\":".repeat(500), "malformed"),
-        (yaml("    epoch: 1\n    path: a\n"), "cut off"),
-        (
-            yaml("    epoch: 1\n    path: a\n    type: ne"),
-            "not a list of events",
-        ),
-        (
-            yaml("    epoch: 1\n    path: \"\\q\"\n    type: new\n"),
-            "not a list of events",
-        ),
-        (
-            yaml(&format!("    path: {}\n", "a".repeat(70_000))),
-            "not a list of events",
-        ),
+        ("---\nmeta: \n".into(), "not a list of events in JSON"),
     ] {
         let error = read(&text).unwrap_err();
         assert!(
@@ -103,10 +81,4 @@ fn hostile_files_are_refused() {
             &text[..text.len().min(200)]
         );
     }
-    assert_eq!(
-        read(yaml("    epoch: 1\n    path: a\n    type: new\n"))
-            .unwrap()
-            .events,
-        []
-    );
 }

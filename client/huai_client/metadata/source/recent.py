@@ -19,7 +19,7 @@ from huai_client.metadata.http import UpstreamDownError
 from huai_native._native import read_recent
 from huai_schema.errors import FormatError
 
-_NAME = re.compile(r"RECENT-(\d{0,4})([smhdWMQY])\.(json|yaml)")
+_NAME = re.compile(r"RECENT-(\d{0,4})([smhdWMQY])\.json")
 """The files of all intervals but Z, which is unlimited and has no deletions."""
 _UNITS = "smhdWMQY"
 
@@ -64,9 +64,9 @@ def shortest_interval(names: Iterable[str]) -> str:
     return min(filter(is_recent, names), key=_duration, default="")
 
 
-def _duration(name: str) -> tuple[int, int, str]:
-    number, unit, suffix = _NAME.findall(name)[0]
-    return _UNITS.index(unit), int(number or 1), suffix
+def _duration(name: str) -> tuple[int, int]:
+    number, unit = _NAME.findall(name)[0]
+    return _UNITS.index(unit), int(number or 1)
 
 
 def read_events(
@@ -99,8 +99,7 @@ def read_events(
             f"{past.epoch} was known",
             hint="if the upstream restored it: --accept-rollback",
         )
-    suffix = newest.rpartition(".")[2]
-    names = {f"RECENT-{interval.decode('latin-1')}.{suffix}" for interval in first.intervals}
+    names = {f"RECENT-{interval.decode('latin-1')}.json" for interval in first.intervals}
     older = sorted(filter(is_recent, names - {newest}), key=_duration)
     types = dict[bytes, bool]()
     with suppress(UpstreamDownError):  # one that was never merged is missing
@@ -121,9 +120,8 @@ def _changes(types: dict[bytes, bool], names: list[str]) -> RecentChanges | None
     removed = frozenset(types.keys() - new)
     if not removed.isdisjoint(_above(new)):
         return None
-    stems = ["RECENT-Z", *(name.rpartition(".")[0] for name in names)]
-    lists = [f"{stem}.{suffix}".encode() for stem in stems for suffix in ("json", "yaml")]
-    return RecentChanges(new, removed.union(_above(removed)), (b"RECENT.recent", *lists))
+    lists = (b"RECENT.recent", b"RECENT-Z.json", *(name.encode() for name in names))
+    return RecentChanges(new, removed.union(_above(removed)), lists)
 
 
 def _above(paths: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Tests which events are new, in files that the tool of File::Rsync::Mirror::Recent wrote."""
+"""Tests which events are new, in files with what File::Rsync::Mirror::Recent recorded."""
 
 import shutil
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class _Folder:
 
     def events(self, epoch: str, dirtymark: str) -> set[str] | None:
         past = RecentMark(epoch, dirtymark)
-        mark, changes = read_events("RECENT-1h.yaml", past, self.fetch)
+        mark, changes = read_events("RECENT-1h.json", past, self.fetch)
         assert mark.epoch == EVENTS[-1][0]
         if changes is None:
             return None
@@ -53,7 +53,7 @@ def folder() -> _Folder:
 
 @pytest.fixture
 def dirtymark(folder: _Folder) -> str:
-    mark, changes = read_events("RECENT-1h.yaml", None, folder.fetch)
+    mark, changes = read_events("RECENT-1h.json", None, folder.fetch)
     assert changes is None
     return mark.dirtymark
 
@@ -86,13 +86,13 @@ def test_an_older_file_is_refused(folder: _Folder, dirtymark: str) -> None:
 
 def test_a_directory_that_came_back_asks_for_the_whole_tree(tmp_path: Path, dirtymark: str) -> None:
     shutil.copytree(FILES, tmp_path, dirs_exist_ok=True)
-    older = tmp_path / "RECENT-6h.yaml"
-    older.write_text(older.read_text().replace("path: d/b", "path: d"))
+    older = tmp_path / "RECENT-6h.json"
+    older.write_text(older.read_text().replace('"d/b"', '"d"'))
     assert _Folder(tmp_path).events(FIRST, dirtymark) is None
 
 
 def test_the_file_of_the_shortest_interval_is_the_newest() -> None:
     names = ["RECENT-6h.json", "RECENT-1d.json", "RECENT-Z.json", "RECENT-1h.yaml", "RECENT-1.js"]
-    assert shortest_interval(names) == "RECENT-1h.yaml"
+    assert shortest_interval(names) == "RECENT-6h.json"
     assert shortest_interval([*names, "RECENT-90s.json", "RECENT-h.json"]) == "RECENT-90s.json"
     assert shortest_interval(["RECENT-Z.json", "RECENT-../1h.json"]) == ""
