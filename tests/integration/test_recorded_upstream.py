@@ -8,13 +8,17 @@ from msgspec.structs import replace
 
 from huai_client.metadata.source.record import load_record, save_record
 from huai_schema.errors import ExitCode
-from tests.integration.test_plain_upstream import CHANGES, assert_equal, grow, synced, upstream
+from tests.integration.test_plain_upstream import (
+    CHANGES,
+    WHOLE,
+    assert_equal,
+    grown,
+    synced,
+)
 from tests.support.local_trees import fingerprint
 from tests.support.plain_upstream import Place, Recorded, differences, serving_plainly
 from tests.support.upstream import T0
 
-WHOLE = 20_000
-"""Bytes that no list of all entries has less of, after `grow`."""
 OF_DIRECTORIES = {"modes", "times"}
 """Changes of directories, which have no events."""
 
@@ -26,16 +30,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def test_changes_arrive_by_their_events(plain: Place, subtests: pytest.Subtests) -> None:
-    up = upstream(plain, Recorded)
-    grow(up)
-    up.publish()
-    down = plain.downstream(up)
-    with up.sending() as sizes:
-        down.synced()
-    assert max(sizes) > WHOLE
-    with up.sending() as sizes:
-        down.synced()
-    assert [size < 1000 for size in sizes] == [True]
+    up, down = grown(plain, Recorded)
     for name, change in CHANGES.items():
         if name in OF_DIRECTORIES:
             continue
@@ -116,12 +111,8 @@ def test_an_upstream_that_is_behind_its_events_catches_up_without_another(plain:
 
 
 def test_a_gap_of_the_events_lists_the_whole_tree(plain: Place) -> None:
-    up = upstream(plain, Recorded)
+    up, down = grown(plain, Recorded)
     assert isinstance(up, Recorded)
-    grow(up)
-    up.publish()
-    down = plain.downstream(up)
-    down.synced()
     for changes, is_whole in ((20, False), (200, True)):
         for number in range(changes):
             up.put(b"many/%d" % number, b"%d" % changes)
