@@ -1,24 +1,17 @@
 """The record of when each part of a tree was last verified: an SQLite file next to the state.
 
-It has one row for each part.  No change to a tree depends on it, so a file that is damaged or of
-another version is replaced by an empty one.
+It has one row for each part.
 A time is when the verification of the part began, seconds since the epoch.  It is negative if a
 commit has changed the part since then, and 0 if the part was never verified.
 """
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from huai_client.state.state import StateError
+from huai_client.state.database import Database
 from huai_schema.paths import RelPath
 
-_VERSION = 1
-_BUSY_SECONDS = 60
-DAMAGES = (sqlite3.Error, UnicodeError)
-"""The errors for a damaged file; `UnicodeError` comes from messages that quote it."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS parts (
     key BLOB PRIMARY KEY, tree BLOB NOT NULL, identity BLOB NOT NULL,
@@ -55,93 +48,18 @@ class Unfinished(NamedTuple):
     """The number of paths that differed up to there."""
 
 
-class VerificationRecord(AbstractContextManager["VerificationRecord"]):
+class VerificationRecord(Database):
     """An open record, as a context manager.
 
-    Methods that change it are called in a block of `writing`, except `begin_run`.  Each raises
-    `StateError` if the file is damaged, or cannot be read or written.
+    Methods that change it are called in a block of `writing`, except `begin_run`.
     """
 
+    version, tables, probe = 1, _TABLES, "SELECT run FROM current"
+
     def __init__(self, path: Path) -> None:
-        """Open the file; replace a missing or damaged one by an empty one.
-
-        Raises `StateError` if that fails.
-        """
-        self._path = path
-        with self._failing():
-            try:
-                self._db = self._opened()
-            except (sqlite3.DatabaseError, UnicodeError, _AnotherVersionError) as error:
-                if isinstance(error, sqlite3.OperationalError):
-                    raise
-                # The journal first: it must not be applied to the new file.
-                path.with_name(path.name + "-journal").unlink(missing_ok=True)
-                path.unlink()
-                self._db = self._opened()
+        """Open the file; replace a missing or damaged one by an empty one."""
+        super().__init__(path)
         self._run = 0
-
-    def _opened(self) -> sqlite3.Connection:
-        """Open the database, and create its tables in a new one.
-
-        Raises `_AnotherVersionError` if another version of the program wrote it.
-        """
-        # Statements are transactions only between the explicit BEGIN and COMMIT.
-        db = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
-        try:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if not version:
-                # Another process may have made them since: each statement may be repeated.
-                db.executescript(
-                    f"BEGIN EXCLUSIVE; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;"
-                )
-            elif version != _VERSION:
-                raise _AnotherVersionError
-            if db.execute("SELECT run FROM current").fetchone() is None:
-                raise _AnotherVersionError
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def __exit__(self, *_: object) -> None:
-        self._db.close()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Make all changes of the block, or none, in a durable transaction."""
-        with self._failing():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                if self._db.in_transaction:  # SQLite rolls back itself if the file is damaged
-                    self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Turn an error of the database into a `StateError`."""
-        try:
-            yield
-        except (*DAMAGES, OverflowError) as error:
-            raise StateError(
-                f"{self._path}: {error}", hint="check the disk, or delete that file; then run again"
-            ) from error
-
-    def _rows(
-        self, statement: str, values: tuple[object, ...], *kinds: type
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query whose columns have the types `kinds`.
-
-        Raises `StateError` if it fails, or for another type.
-        """
-        with self._failing():
-            rows = self._db.execute(statement, values).fetchall()
-            for row in rows:
-                if not all(map(isinstance, row, kinds)):
-                    raise sqlite3.DataError("a value of another type")
-        return rows
 
     def record_applied(self, commit: str, key: str) -> bool:
         """Record that the parts are those of this commit, with the filter `key`.
@@ -281,10 +199,6 @@ class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     def record_damage(self, path: RelPath, paths: int) -> None:
         """Replace the number of differing paths of a part, if the part is recorded."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
-
-
-class _AnotherVersionError(Exception):
-    """The file was not written by this version of the program."""
 
 
 def _key(path: RelPath) -> bytes:

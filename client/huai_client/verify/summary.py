@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from huai_client.state.verification import DAMAGES
+from huai_client.state.database import DAMAGES
 from huai_schema.paths import RelPath, ancestors, path_order
 
 _BUSY_SECONDS = 5
