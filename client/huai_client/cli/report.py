@@ -208,6 +208,7 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
         files=tally.files,
         read=tally.hashed,
         bytes=tally.bytes,
+        seen=tally.seen_files,
         undigested=tally.undigested,
         left=run.left,
         sample=request.sample,
@@ -234,6 +235,8 @@ def _lines(run: VerifyRun, request: VerifyRequest, differences: int) -> list[str
     compared = f"{counted(tally.entries, 'entry', 'entries')} looked at"
     if tally.hashed:
         compared += f", {counted(tally.hashed, 'file')} read ({human(tally.bytes)})"
+    if tally.seen_files:
+        compared += f", {tally.seen_files:,} of them compared with their digests as seen on arrival"
     is_complete = not (run.left or request.path or request.sample is not None)
     if differences:
         verdict = counted(differences, "path differs", "paths differ")

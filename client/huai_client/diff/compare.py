@@ -100,6 +100,8 @@ class Compared(NamedTuple):
     """The number of these files without a digest."""
     order: bytes
     """The key of `paths.tree_order` up to which all was compared; empty at the beginning."""
+    seen_files: int = 0
+    """The number of files with a digest that was seen when they arrived, and is not stated."""
 
 
 class ComparedPart(NamedTuple):

@@ -17,6 +17,7 @@ from huai_client.staging.partials import Partials
 from huai_client.staging.patches import Patch, Patches
 from huai_client.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.staging.root import locked_file, open_root, opened_tree, unusable
+from huai_client.state.seen import SeenDigests
 from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -34,15 +35,18 @@ class Staging(AbstractContextManager["Staging"]):
         boot: bytes | None = None,
         finish: Finish | None = None,
         journals: Journals | None = None,
+        seen_digests: SeenDigests | None = None,
     ) -> None:
         """Open the area, or raise `StagingError`.  `boot` names this boot (default: the kernel's).
 
         `finish`: sets owner and mode of copies as soon as they are made, and of arrivals as soon as
         they are verified; without it that is left for later.  `journals`: those of files changed in
-        place; without it no file may be changed so.
+        place; without it no file may be changed so.  `seen_digests` gets the digests of files that
+        state none, as soon as they are verified.
         """
         self.root = root
         self._journals = journals
+        self._seen_digests = seen_digests
         self.finish = finish
         self._root = open_root(root)
         self._write_back = WriteBack(self._root)
@@ -57,7 +61,9 @@ class Staging(AbstractContextManager["Staging"]):
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
-        self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
+        self.incoming = Incoming(
+            self._root, self._ready, self._partials, self.finish, self._seen_digests
+        )
         self._patches = Patches(self._root, self._journals)
         self._folders = ExitStack()  # which closes each only once, even if a signal interrupts it
         for folder in (self._ready, self._partials, self.incoming):

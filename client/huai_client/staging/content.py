@@ -10,15 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from huai_client.diff.files import chosen
+from huai_client.diff.files import chosen, digests
+from huai_client.state.seen import SeenFile
 from huai_client.tree import Finish
 from huai_client.tree.handles import handle_path
 from huai_native import _native
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
+from huai_schema.limits import DIGEST_BYTES
+from huai_schema.paths import RelPath
 
 _SECOND = 1_000_000_000
 _THREADS = min(4, os.cpu_count() or 1)
+_NO_DIGEST = bytes(DIGEST_BYTES)
 _STEP = 20_000
 """Files for one call of the engine, which needs some memory for each."""
 
@@ -71,6 +75,33 @@ def verify(
         return Verdicts(arrivals, files)
     finished = [position for position, code in enumerate(codes) if code == _FINISHED]
     return Verdicts(arrivals, chosen(files, finished))
+
+
+def hash_undigested(folder: int, files: Sequence[File]) -> list[SeenFile]:
+    """Return the digests of those `files` below the directory `folder` that state none.
+
+    Leaves out empty files, and files that cannot be read or change meanwhile.
+    """
+    pairs = zip(files, digests(files), strict=True)
+    undigested = [file for file, digest in pairs if digest is None and file.size]
+    # No content has this digest, so the engine returns that of each file.
+    rows = [(file.path, file.size, _time(folder, file.path), _NO_DIGEST) for file in undigested]
+    scrub = _native.Scrub(os.fsencode(handle_path(folder)))
+    _, findings = scrub.read(rows, _native.Pace(0, None))
+    current_digests = [(undigested[number], current) for number, (current, _) in findings]
+    return [
+        SeenFile(file.path, file.size, file.mtime, current[0])
+        for file, current in current_digests
+        if current is not None
+    ]
+
+
+def _time(folder: int, path: RelPath) -> int:
+    """Return the time of a file in ns, 0 if it cannot be examined; it may lack nanoseconds."""
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def by_arrival(

@@ -14,10 +14,19 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 
 from huai_client.diff.files import chosen, paths, within, without
-from huai_client.staging.content import Arrival, by_arrival, may_stand_for, no_check, verify
+from huai_client.staging.content import (
+    Arrival,
+    by_arrival,
+    hash_undigested,
+    may_stand_for,
+    no_check,
+    verify,
+)
 from huai_client.staging.partials import Partials, append_rest, intended_path
 from huai_client.staging.ready_store import ReadyStore, key_of
 from huai_client.staging.root import opened_tree
+from huai_client.state.seen import SeenDigests
+from huai_client.state.state import StateError
 from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -27,6 +36,8 @@ _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES}
 _OURS = 0o600
 _RUN = re.compile(rb"[1-9][0-9]{0,8}|0")
 """The name of a run's folder."""
+_HASHED = 2_000
+"""Files to hash at a time, which are values of Python then."""
 _PATH_MOST = 4095
 """Bytes of the longest path that a system call accepts (PATH_MAX less its NUL)."""
 
@@ -35,17 +46,24 @@ class Incoming:
     """The folder `incoming` of the staging area: what runs of a transfer receive, and verify."""
 
     def __init__(
-        self, root: int, ready: ReadyStore, partials: Partials, finish: Finish | None
+        self,
+        root: int,
+        ready: ReadyStore,
+        partials: Partials,
+        finish: Finish | None,
+        seen_digests: SeenDigests | None,
     ) -> None:
         """Open the folder, made if absent.
 
-        `finish` sets owner and mode of files once they are verified, if given.
+        `finish` sets owner and mode of files once they are verified, if given.  `seen_digests` gets
+        the digests of verified files that state none.
         """
         self._root = root
         self._handle = handles.own_directory(root, b"incoming")
         self._ready = ready
         self._partials = partials
         self._finish = finish
+        self._seen_digests = seen_digests
         self._placed: dict[int, dict[bytes, int]] = {}
         self._arrived = _native.Arrived()
         self._unsettled = set(handles.list_names(self._handle))
@@ -263,6 +281,11 @@ class Incoming:
 
         Those with too long a path, and all unless the run has `ended`, are moved to `ready`.
         """
+        if self._seen_digests is not None and files:
+            with suppress(StateError, OSError):  # without it damage is not noticed, no more
+                for begin in range(0, len(files), _HASHED):
+                    some_files = files[begin : begin + _HASHED]
+                    self._seen_digests.add(hash_undigested(folder, some_files))
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
         if max(map(len, paths(files)), default=0) <= most:
             self._arrived.add(files, run)

@@ -59,6 +59,8 @@ class ModulePlaces(Struct, frozen=True):
     """The same for syncs that end well at a commit with an expired signature."""
     verified = _File("verified")
     """The time at which each part of the tree was last verified."""
+    seen_digests = _File("seen")
+    """The digests that files had when they arrived, if the upstream states none."""
     verifying = _File("verifying")
     """The lock of a running `verify`, which leaves `lock` to runs that change the tree."""
     repository = _File("repository.git")

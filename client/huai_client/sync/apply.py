@@ -7,11 +7,13 @@ finishes an interrupted one: it compares the tree instead of trusting a record o
 
 import os
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from huai_client.diff.files import paths
 from huai_client.plan.operations import Plan
 from huai_client.plan.planner import replace_volatile
 from huai_client.plan.prepared import PreparedPlan
@@ -21,6 +23,8 @@ from huai_client.publish.destination import Destination
 from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
 from huai_client.staging import Staging
+from huai_client.state.seen import SeenDigests
+from huai_client.state.state import StateError
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
@@ -49,7 +53,12 @@ class PlanRunner:
         self._prover = prover
 
     def apply(
-        self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
+        self,
+        prepared: PreparedPlan,
+        tree: Tree,
+        accepted: Accepted,
+        observer: Observer,
+        seen_digests: SeenDigests | None = None,
     ) -> SyncResult:
         """Stage the content, run proofs, record the attempt, change the tree; return the result.
 
@@ -57,6 +66,7 @@ class PlanRunner:
         arrived, except those that depend on others.  If space is short, deletes the oldest trash.
         After success the staging area is gone; the caller records the commit as applied.  Raises
         the errors of the content source, `DestinationError`, and `StorageError` if the disk fails.
+        `seen_digests` gets the digests of files that state none.
         """
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
@@ -71,7 +81,9 @@ class PlanRunner:
             self._save_attempt(prepared, accepted)
         area = tree.dest / os.fsdecode(STAGING)
         boot, journals = destination.boot(), destination.journals
-        with Staging(area, boot=boot, finish=tree.finish, journals=journals) as staging:
+        with Staging(
+            area, boot=boot, finish=tree.finish, journals=journals, seen_digests=seen_digests
+        ) as staging:
             staged = retrying(lambda: content.stage(prepared, tree, staging, listener, synced))
             outcome, withholding = staged.outcome, Withholding(prepared.territory)
             for file in outcome.failed:
@@ -91,6 +103,9 @@ class PlanRunner:
                 report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
+                if seen_digests is not None:
+                    with suppress(StateError):  # rows of other files are not used
+                        _follow_plan(seen_digests, plan)
                 staging.remove()
             else:
                 record.forget_attempts(prepared, tree, withholding.paths)
@@ -136,3 +151,16 @@ def result_of(
         staged and staged.reused,
         first_seen=record.state.first_seen(commit.id, time.time()),
     )
+
+
+def _follow_plan(seen_digests: SeenDigests, plan: Plan) -> None:
+    """Record the digests of files that a plan moved, and drop those of files that it deleted."""
+    fetched = {*paths(plan.fetches)} if plan.reuses else set()
+    seen_digests.copy(
+        (each.source, path)
+        for path, each in plan.reuses.items()
+        if not each.tree and each.source not in fetched
+    )
+    for move in plan.moves:
+        seen_digests.move(move.old, move.new)
+    seen_digests.remove(each.path for each in plan.removals)

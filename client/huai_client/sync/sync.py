@@ -33,13 +33,14 @@ from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
 from huai_client.run.options import NEVER, SyncOptions
+from huai_client.state.seen import SeenDigests
 from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import PlanRunner, result_of
 from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import UpstreamContent
-from huai_client.tree import STAGING_NAME, Places, View
+from huai_client.tree import STAGING_NAME, Places, Tree, View
 from huai_client.tree.destination import check_space
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError, MissingObjectError
@@ -113,7 +114,7 @@ class Sync:
         with self._destination.open(before) as tree:
             prepared = self._builder.repair(tree, commit, before, damage)
             observer.planned(prepared)
-            result = self._runner.apply(prepared, tree, self._accepted(commit), observer)
+            result = self._apply(prepared, tree, self._accepted(commit), observer)
         if result.exit_code == ExitCode.OK:
             self._record.save(replace(before, trash=self._record.state.trash))
         return result
@@ -143,13 +144,22 @@ class Sync:
             self._signatures.keep(prepared.commit.id)
             observer.planned(prepared)
             accepted = self._accepted(prepared.commit)
-            result = self._runner.apply(prepared, tree, accepted, observer)
+            result = self._apply(prepared, tree, accepted, observer)
         if result.exit_code == ExitCode.OK and self._options.only is None:
             record.save_pending(prepared)
             keeps = self._destination.keeps
             state = state_after(prepared, record.state, accepted, trash_kept=keeps)
             record.save_applied(prepared, state)
         return result
+
+    def _apply(
+        self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
+    ) -> SyncResult:
+        """Carry out a plan; of a listed upstream, the digests of what arrives are recorded."""
+        if not self._is_listed:
+            return self._runner.apply(prepared, tree, accepted, observer)
+        with SeenDigests(self._mirror.paths.seen_digests) as seen_digests:
+            return self._runner.apply(prepared, tree, accepted, observer, seen_digests)
 
     @property
     def _is_listed(self) -> bool:

@@ -39,6 +39,8 @@ class VerifyTotals:
     """Files that were read and compared by digest."""
     bytes: int = 0
     """Bytes of the files that were read."""
+    seen_files: int = 0
+    """Files among these whose digests were seen when they arrived, not stated by the upstream."""
     undigested: int = 0
     """Files of which only attributes were compared: they have no digest, or an unreadable mode."""
 
@@ -66,6 +68,7 @@ def check_steps(
             tally.entries += step.entries
             tally.files += step.files
             tally.undigested += step.undigested
+            tally.seen_files += step.seen_files
             # The key of the top directory is empty, and would mean "from the beginning".
             if step.order and pause():
                 yield from _hashed(hashing.rest(), tally)

@@ -21,6 +21,7 @@ from huai_client.plan.protect import Protection
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
+from huai_client.state.seen import SeenDigests
 from huai_client.state.state import State, applied_id
 from huai_client.verify.check import denies_access
 from huai_program.locking import holder
@@ -34,12 +35,14 @@ _POLL_SECONDS = 0.1
 class ExpectedTree:
     """The applied commit as this tree should have it, at one moment."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, seen_digests: SeenDigests) -> None:
         """Wait, without a limit, until no run changes the tree; then read the applied commit.
 
+        `seen_digests` has those that its files had when they arrived, if the upstream states none.
         Raises `NotSyncedError` without one, `StateError` or `DamagedRepositoryError` if it cannot
         be read.
         """
+        self.seen_digests = seen_digests
         self._places = mirror.paths
         self._module = mirror.config
         self._stamp, state = _steady(mirror.paths)

@@ -1,7 +1,9 @@
 """The jobs of `verify`: each can be stopped and continued at a `Checkpoint`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from random import Random
+from stat import S_ISREG
 from typing import NamedTuple
 
 from huai_client.diff import compare
@@ -25,7 +27,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import decode_listing
-from huai_schema.paths import ROOT, RelPath, parent, show, tree_order
+from huai_schema.paths import ROOT, RelPath, is_within, parent, show, tree_order
 
 
 class StartedJob(NamedTuple):
@@ -76,10 +78,12 @@ class PathJob(VerifyJob):
                 f"{show(self.path)} is neither in the applied commit nor in {view.dest}",
                 hint="give a path relative to the top of the module",
             )
-        part = compare.ComparedPart(
-            self._listings(expected.selection), Scope(self.path, after=after)
-        )
-        return _compared(view, expected, part, content=content)
+        listings = self._listings(expected.selection)
+        part = compare.ComparedPart(listings, Scope(self.path, after=after))
+        started = _compared(view, expected, part, content=content)
+        if not content:
+            return started
+        return _with_seen(started, view, expected, listings, self.path)
 
     def _listings(self, selection: Selection) -> list[Listing]:
         """Return listings, unfiltered, with the expected entries; they are few outside of a part.
@@ -105,7 +109,12 @@ class PartJob(VerifyJob):
             return StartedJob(iter(()), lambda: iter(()))
         whole_tree = part.path, part.tree, False
         scope = Scope(part.path, part.child_paths, after)
-        return _compared(view, expected, compare.ComparedPart(whole_tree, scope), content=content)
+        started = _compared(
+            view, expected, compare.ComparedPart(whole_tree, scope), content=content
+        )
+        level = expected.selection.snapshot.level(part.path, part.tree)
+        listings = (each for each in level if isinstance(each, Listing))
+        return _with_seen(started, view, expected, listings) if content else started
 
 
 class SampleJob(VerifyJob):
@@ -132,7 +141,8 @@ class SampleJob(VerifyJob):
             for entry in entries
             if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
         )
-        return StartedJob((_compare_picked(view, file) for file in files), lambda: iter(()))
+        steps = (_compare_picked(view, file, _as_seen(expected, file)) for file in files)
+        return StartedJob(steps, lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
         """Yield the picked files; reads all metadata, and decodes only listings with one."""
@@ -165,11 +175,74 @@ def _compared(
     return StartedJob(comparison.steps(), lambda: comparison.extraneous(comes))
 
 
-def _compare_picked(view: View, file: File) -> Compared:
-    """Compare one file."""
+def _with_seen(
+    started: StartedJob,
+    view: View,
+    expected: ExpectedTree,
+    listings: Iterable[Listing],
+    top: RelPath = ROOT,
+) -> StartedJob:
+    """Return a job with further steps, for files in `listings` whose digests were seen, if any.
+
+    `top`: only the file at this path, or the files below it.
+    """
+    if expected.seen_digests.is_empty:
+        return started
+    further = _compare_seen(view, expected, listings, top)
+    return started._replace(steps=chain(started.steps, further))
+
+
+def _compare_seen(
+    view: View, expected: ExpectedTree, listings: Iterable[Listing], top: RelPath
+) -> Iterator[Compared]:
+    """Yield a step for each of `listings` with files that were seen, whose attributes are right."""
+    for listing in listings:
+        selected = map(expected.selection.filter_entry, decode_listing(listing))
+        entries = expected.required(filter(None, selected))
+        files = (
+            _as_seen(expected, entry)
+            for entry in entries
+            if isinstance(entry, File) and entry.digest is None
+        )
+        findings = [
+            Match(file, frozenset())
+            for file in files
+            if file.digest is not None
+            and is_within(file.path, top)
+            and _has_size_and_time(view, file)
+        ]
+        if findings:
+            # No checkpoint can be in the middle: without an order the job goes on to its end.
+            yield Compared(iter(findings), 0, 0, -len(findings), b"", len(findings))
+
+
+def _as_seen(expected: ExpectedTree, file: File) -> File:
+    """Return a file with the digest that was seen of it, but without a stated one.
+
+    Without a seen digest, and for all but the first name of a hardlink, returns it unchanged.
+    """
+    digest = expected.seen_digests.find(file) if file.digest is None and file.link is None else None
+    return file if digest is None else file._replace(digest=digest)
+
+
+def _has_size_and_time(view: View, file: File) -> bool:
+    """Return True if there is a file of this size and time; False if it cannot be examined."""
+    try:
+        status = view.stat(file.path)
+    except PathError:
+        return False
+    return (
+        status is not None
+        and S_ISREG(status.st_mode)
+        and (status.st_size, status.st_mtime_ns) == (file.size, file.mtime)
+    )
+
+
+def _compare_picked(view: View, file: File, as_seen: File) -> Compared:
+    """Compare one file by the digest that `as_seen` has."""
     order = tree_order(file.path, directory=False)
-    undigested = int(file.digest is None)
-    return Compared(iter([_finding(view, file)]), 1, 1, undigested, order)
+    undigested, seen_files = int(as_seen.digest is None), int(as_seen.digest != file.digest)
+    return Compared(iter([_finding(view, as_seen)]), 1, 1, undigested, order, seen_files)
 
 
 def _finding(view: View, file: File) -> Finding:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.remains import check_destination
+from huai_client.state.seen import SeenDigests
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.verify.check import VerifyTotals, check_steps
@@ -66,6 +67,7 @@ class VerifyRun:
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
             VerificationRecord(self._mirror.paths.verified) as record,
+            SeenDigests(self._mirror.paths.seen_digests) as self._seen_digests,
             idle_disk(),
         ):
             selection = self._now(record).selection
@@ -92,7 +94,7 @@ class VerifyRun:
     def _now(self, record: VerificationRecord) -> ExpectedTree:
         """Return the tree that is expected now; if a sync changed it, adapt `record` to that."""
         if self._expected is None or not self._expected.holds():
-            self._expected = ExpectedTree(self._mirror)
+            self._expected = ExpectedTree(self._mirror, self._seen_digests)
             follow_selection(record, self._expected.applied, self._expected.selection)
         return self._expected
 

@@ -1,0 +1,81 @@
+"""Digests of what arrives from an upstream that states none."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
+from tests.support.upstream import T0, Downstream
+from tests.support.verifying import differing_paths, spoil, totals
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with serving_plainly(tmp_path_factory.mktemp("plain")) as place:
+        yield place
+
+
+def synced(place: Place, **settings: object) -> tuple[Plain, Downstream]:
+    up = place.upstream()
+    up.many(b"pool", 5)
+    up.many(b"pool/deep", 5)
+    down = place.downstream(up, **settings)
+    down.synced()
+    return up, down
+
+
+def checked(down: Downstream, *options: str) -> tuple[list[str], int, int]:
+    """Return what `verify --content` finds to differ, and the files with and without a digest."""
+    ended = down.run("verify", down.name, "--content", "--json", *options)
+    tally = totals(ended)
+    return differing_paths(ended), tally["seen"], tally["undigested"]
+
+
+def test_damage_is_found_and_repaired(plain: Place) -> None:
+    up, down = synced(plain)
+    assert checked(down) == ([], 10, 0)
+    damaged = ["pool/1", "pool/deep/2"]
+    for path in damaged:
+        spoil(down, path)
+    assert down.verify().code == 0
+    ended = down.verify("--content")
+    assert "10 of them compared with their digests as seen on arrival" in ended.err
+    assert checked(down, "--path", "pool/deep") == (["pool/deep/2"], 5, 0)
+    assert checked(down, "--path", "pool/1") == (["pool/1"], 1, 0)
+    assert checked(down, "--path", "pool/2") == ([], 1, 0)
+    assert checked(down, "--sample=100%") == (damaged, 10, 0)
+    assert down.verify("--content", "--repair").code == 0
+    assert checked(down) == ([], 10, 0)
+    assert differences(up, down) == ""
+
+
+def test_digests_follow_what_changes(plain: Place) -> None:
+    up, down = synced(plain)
+    up.put(b"pool/1", b"another")
+    up.at(b"pool/2").unlink()
+    up.at(b"pool/3").rename(up.at(b"moved"))
+    up.at(b"pool/4").chmod(0o600)
+    up.many(b"large", 200)
+    down.synced()
+    assert checked(down) == ([], 209, 0)
+    up.at(b"large").rename(up.at(b"renamed"))
+    down.synced("--max-delete=100%")
+    assert checked(down) == ([], 209, 0)
+    spoil(down, "moved")
+    spoil(down, "renamed/7")
+    assert checked(down) == (["moved", "renamed/7"], 209, 0)
+
+
+def test_a_file_that_comes_back_is_not_taken_for_the_later_one(plain: Place) -> None:
+    up, down = synced(plain, trash="30d")
+    up.put(b"pool/1", b"another", mtime=T0 + 1)
+    down.synced()
+    assert down.run("undo", down.name).code == 0
+    assert checked(down) == ([], 9, 1)
+
+
+def test_a_lost_record_only_compares_less(plain: Place) -> None:
+    _, down = synced(plain)
+    (record,) = down.root.rglob("seen")
+    record.write_bytes(b"damaged")
+    assert checked(down) == ([], 0, 10)
