@@ -145,6 +145,8 @@ SCENARIOS: tuple[Scenario[Any], ...] = (
              [plain.is_finished]),
     Scenario("sync, of a published list", plain.of_changes, plain.run, sync.anything,
              [plain.is_finished]),
+    Scenario("sync, of events", plain.of_events, plain.run, sync.anything,
+             [plain.is_finished]),
     Scenario("sync, of a file in place", patch.Patching, patch.Patching.run,
              patch.Patching.journal_or_version,
              [patch.Patching.is_finished, patch.Patching.is_finished_after_the_journal]),

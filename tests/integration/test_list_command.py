@@ -5,6 +5,7 @@ Packages: rclone, mtree-netbsd, and libarchive-tools for bsdtar.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +19,13 @@ import pytest
 from huai_client.config import load as client_config
 from huai_native._native import Blake3
 from huai_schema.errors import ExitCode
+from tests.integration.test_plain_upstream import CHANGES, fill
 from tests.support.local_trees import fingerprint
 from tests.support.nginx import nginx
 from tests.support.plain_upstream import NOTHING, Plain, differences
 from tests.support.ports import logging_server
-from tests.support.upstream import ENVIRONMENT, T0, Downstream, Upstream
+from tests.support.upstream import ENVIRONMENT, T0, Downstream, Upstream, rsync_would
+from tests.support.verifying import spoil
 
 RCLONE = "/usr/bin/rclone"
 LSJSON = (RCLONE, "lsjson", "--recursive", "--config=/dev/null")
@@ -183,6 +186,27 @@ def test_mtree_lists_a_folder(place: Place, subtests: pytest.Subtests) -> None:
             place.up.put(b"pool/3", b"again")
             place.up.at(b"moved").rename(place.up.at(b"dists"))
             place.up.at(b"empty").rmdir()
+
+
+@pytest.mark.parametrize("source", ["mtree", "lines"])
+def test_each_change_arrives(place: Place, source: str, subtests: pytest.Subtests) -> None:
+    """All but hardlinks, which neither list states."""
+    mtree = ("/usr/bin/mtree", "-c", "-p", str(place.up.tree), "-k", "type,size,time,mode,link")
+    down = place.printing(modes="exact", max_delete="100%")
+    shutil.rmtree(place.up.tree)
+    place.up.tree.mkdir()
+    fill(place.up)
+    for name, make in {"first copy": lambda _: None, **CHANGES}.items():
+        make(place.up)
+        printed = place.lines().encode() if source == "lines" else subprocess.check_output(mtree)
+        place.printed.write_bytes(printed)
+        down.synced()
+        os.utime(down.dest, ns=(T0, place.up.tree.stat().st_mtime_ns))  # no line names the top
+        with subtests.test(name):
+            options = ("-anci", "--delete", "--no-D", "--exclude=.~tmp~")
+            assert rsync_would(place.up, down, *options) == ""
+    spoil(down, "pool/4")
+    assert down.verify("--content").code == ExitCode.DIFFERS
 
 
 @pytest.mark.parametrize("location", ["", "etag off;"])

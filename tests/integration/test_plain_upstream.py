@@ -49,6 +49,13 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def upstream(place: Place, kind: type[Plain] = Plain) -> Plain:
     """A tree with something of each type, published."""
     up = place.upstream(kind)
+    fill(up)
+    up.publish()
+    return up
+
+
+def fill(up: Upstream) -> None:
+    """Make something of each type."""
     for folder in (b"pool", b"pool/a", b"dists"):
         up.many(folder, 5)
     up.at(b"empty").mkdir()
@@ -58,8 +65,6 @@ def upstream(place: Place, kind: type[Plain] = Plain) -> Plain:
     up.at(b"h/far/three").hardlink_to(up.at(b"h/one"))
     up.at(b"link").symlink_to("pool")
     up.at(b"pool/link").symlink_to("../dists/nothing")
-    up.publish()
-    return up
 
 
 def synced(place: Place, kind: type[Plain] = Plain) -> tuple[Plain, Downstream]:

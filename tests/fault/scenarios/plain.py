@@ -1,10 +1,10 @@
-"""A sync of an upstream that does not run huai, and publishes a list."""
+"""A sync of an upstream that does not run huai."""
 
 from dataclasses import dataclass
 
 from tests.fault.killing import Ground, Hit
 from tests.fault.story import finish, first, second
-from tests.support.plain_upstream import Listed, Plain, serving_plainly
+from tests.support.plain_upstream import Listed, Plain, Recorded, serving_plainly
 from tests.support.upstream import Downstream
 
 
@@ -37,6 +37,10 @@ def of_all(ground: Ground) -> Listing:
 
 def of_changes(ground: Ground) -> Listing:
     return _changed(ground, Listed)
+
+
+def of_events(ground: Ground) -> Listing:
+    return _changed(ground, Recorded)
 
 
 def run(scene: Listing) -> int:
