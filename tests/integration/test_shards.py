@@ -92,6 +92,19 @@ def test_all_ways_lead_to_one_tree(upstream: Upstream, tmp_path: Path, commit: C
     assert (upstream.entries_id, upstream.links()) == whole_id(upstream, tmp_path / "2")
 
 
+def test_no_shard_of_a_first_commit_is_what_a_scan_leaves_out(upstream: Upstream) -> None:
+    upstream.write(".~tmp~/part", "part")
+    upstream.write("skip/a", "a")
+    configuration = upstream.root / "server.toml"
+    text = configuration.read_text().replace(
+        f"[modules.{NAME}.engine]", f'exclude = ["/skip/"]\n[modules.{NAME}.engine]'
+    )
+    configuration.write_text(text)
+    assert [each["path"] for each in planned(upstream)] == ["pool", "small"]
+    by_processes(upstream)
+    assert {"skip", ".~tmp~"}.isdisjoint(upstream.paths())
+
+
 def test_no_way_reads_what_another_one_has_read(upstream: Upstream) -> None:
     committed(upstream)
     for way in (by_processes, committed, by_commands, committed, by_processes):

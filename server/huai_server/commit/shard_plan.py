@@ -12,7 +12,9 @@ from pathlib import Path
 from huai_native import _native
 from huai_program.record_file import RecordFile
 from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RESERVED, join
 from huai_server.commit.shard_record import ShardRecord
+from huai_server.commit.tree_reader import scan_options
 from huai_server.config.tables import Module
 
 _COUNTS = RecordFile(dict[str, int], durable=False)
@@ -29,7 +31,7 @@ def plan_shards(past: Snapshot | None, module: Module, folder: Path) -> dict[byt
     module's shards.
     """
     if past is None:
-        return dict.fromkeys(subdirectories(Path(module.path)), 0)
+        return dict.fromkeys(subdirectories(module), 0)
     record = _COUNTS.load(folder / _NAME) or {}
     counts = {bytes.fromhex(tree): entries for tree, entries in record.items()}
     return dict(_native.plan_shards(past.arguments, module.engine.shard_entries, counts))
@@ -41,7 +43,11 @@ def keep_counts(folder: Path, records: Iterable[ShardRecord]) -> None:
         _COUNTS.save(folder / _NAME, {each.tree.hex(): each.entries for each in records})
 
 
-def subdirectories(top: Path) -> list[bytes]:
-    """Return the names of the directories in a directory, sorted."""
-    with os.scandir(bytes(top)) as entries:
-        return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+def subdirectories(module: Module, above: bytes = b"") -> list[bytes]:
+    """Return the paths of the directories in `above` that a scan does not leave out, sorted."""
+    left_out = [(each, False, True, True, False) for each in scan_options(module).exclude]
+    filter_ = _native.Filter(left_out)
+    with os.scandir(os.path.join(os.fsencode(module.path), above)) as entries:
+        names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+    paths = sorted(join(above, each) for each in names if each.lower() != RESERVED)
+    return [path for path in paths if filter_.reaches(path, directory=True)]

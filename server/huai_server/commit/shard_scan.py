@@ -132,9 +132,8 @@ def scan(text: str) -> None:
         scan_shard(task)
     except LargePartError:
         module = load(Path(task.root)).committed_module(task.name)
-        names = subdirectories(Path(os.fsdecode(os.path.join(os.fsencode(module.path), task.path))))
-        if 0 < len(names) <= _MOST_CUTS:
-            paths = [b"%s/%s" % (task.path, name) for name in names]
+        paths = subdirectories(module, task.path)
+        if 0 < len(paths) <= _MOST_CUTS:
             CUTS.save(Path(task.folder) / (shard_key(task.path) + CUT), paths)
         else:
             scan_shard(replace(task, most=None))

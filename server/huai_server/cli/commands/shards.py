@@ -24,7 +24,7 @@ def command(root: Path, /, name: str, console: Console, *, null: bool) -> int:
         console.event(
             "planned_shard", module=name, path=path_as_text(path), base=base, entries=entries
         )
-        if null:
+        if null and not console.as_json:
             click.echo(path + b"\0", nl=False)
         else:
             console.result(show(path))
