@@ -23,25 +23,25 @@ struct Open {
 /// Return the paths of the shards with their entries.
 ///
 /// From the top down, a directory is cut into its subdirectories until it has at most `most`
-/// entries.  A snapshot of at most so many has no shards.  Own directories with one of the `known`
+/// entries.  A snapshot of at most so many has no shards.  Own directories with one of the `counts`
 /// trees have so many entries, and are not read unless that is too many.
 pub fn plan_shards<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     mut limit: EntryLimit,
     most: u64,
-    known: &BTreeMap<Oid, u64>,
+    counts: &BTreeMap<Oid, u64>,
 ) -> Result<Vec<(RelPath, u64)>> {
-    let known = |tree: &Oid| known.get(tree).copied().filter(|entries| *entries <= most);
+    let count_of = |tree: &Oid| counts.get(tree).copied().filter(|entries| *entries <= most);
     let mut open: Vec<Open> = Vec::new();
     let mut levels = Vec::new();
-    if known(&snapshot.tree).is_none() {
+    if count_of(&snapshot.tree).is_none() {
         let root = RelPath::root();
         levels.push(Level::open(snapshot, root, snapshot.tree, &mut limit)?);
     }
     while let Some(level) = levels.last_mut() {
         let (path, entries) = match level.next(snapshot, &mut limit)? {
             Some(Step::Own(path, tree)) => {
-                let Some(entries) = known(&tree) else {
+                let Some(entries) = count_of(&tree) else {
                     levels.push(Level::open(snapshot, path, tree, &mut limit)?);
                     continue;
                 };

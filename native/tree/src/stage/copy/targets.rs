@@ -134,10 +134,10 @@ mod tests {
         for path in [&b"a/1"[..], b"a/2", b"b/1", b"b/2", b"3"] {
             for mode in [0o600, 0o644, 0o777, 0o777] {
                 let file = targets.make(path, mode).unwrap();
-                let told = targets.status_of_new(file.as_fd(), mode).unwrap();
+                let status_of_new = targets.status_of_new(file.as_fd(), mode).unwrap();
                 let status = call::status(file.as_fd()).unwrap();
                 let attributes = |status: &Status| (status.mode, status.user, status.group);
-                assert_eq!(attributes(&told), attributes(&status));
+                assert_eq!(attributes(&status_of_new), attributes(&status));
                 targets.discard(path).unwrap();
             }
         }
