@@ -40,9 +40,10 @@ def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
 
 
 def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedError | None:
-    """Return an error for a daemon at an internal address that is not permitted, else None.
+    """Return an error if `url` is at an internal address that is not permitted, else None.
 
-    rsync resolves the name again: a change of its addresses in between is not detected.
+    None for the administrator's own URLs, and through a proxy.  rsync resolves the name again: a
+    change of its addresses in between is not detected.
     """
     if url.own or options.allowed_addresses is None or rsync_proxy():
         return None
@@ -52,12 +53,12 @@ def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedErro
 
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Request the open files of `batch` from `url`; return the error, or None on success.
+    """Request the open files of `batch` from `url`; return the error, or None if it ran to its end.
 
-    Files that arrived leave the batch in both cases.  Options of rsync that the daemon refuses are
-    recorded, and left out from then on.  `stream`: the number of the calling stream.  Raises
-    `OutOfTimeError` at the deadline, and `LocalWriteError` or `OSError` if the local disk could not
-    take the files.
+    Files that arrived leave the batch in both cases, missing ones stay with their verdicts.
+    Options of rsync that the daemon refuses are recorded, and left out from then on.  `stream`: the
+    number of the calling stream.  Raises `OutOfTimeError` at the deadline, and `LocalWriteError` or
+    `OSError` if the local disk could not take the files.
     """
     if is_copied(url, shared.options.extra):
         return copy_batch(shared, batch, url, stream)

@@ -70,7 +70,10 @@ class ContentSource(Protocol):
     def stage(
         self, prepared: PreparedPlan, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
-        """Stage the content of all files; `synced`: time of the last successful sync (epoch)."""
+        """Stage the content of all files; those that cannot be had are in the outcome, not raised.
+
+        `synced`: time of the last successful sync (epoch, seconds).
+        """
 
 
 class UpstreamContent:
@@ -117,7 +120,9 @@ class UpstreamContent:
     ) -> StagedContent:
         """Link, clone or copy the content of local files, and transfer the rest.
 
-        Drops what is staged of other files.  Raises what `fetch` does, `ContentUrlError` without a
+        Files that cannot be had are in the outcome, not raised.  Drops what is staged of other
+        files.  `synced`: time of the last successful sync (epoch, seconds); a local file that was
+        changed later is read and compared.  Raises what `fetch` does, `ContentUrlError` without a
         URL, and `StorageError` for a full disk.
         """
         plan, volatile = prepared.plan, prepared.volatile
@@ -206,7 +211,7 @@ class UpstreamContent:
         return self._attested[commit.id]
 
     def _sample(self, mirrors: Sequence[ContentUrl], files: Sequence[File]) -> None:
-        """Measure three of `mirrors` that were never used, by the beginning of a large file."""
+        """Measure at most three of `mirrors` of unknown speed, if there are `files` to try."""
         unknown = to_sample(mirrors, self._upstream.hosts)
         if unknown and files:
             from huai_client.transfer.http.probe import sample  # loads libcurl
@@ -270,7 +275,7 @@ def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> N
 
 
 def _needed_bytes_of_names(plan: Plan, tree: Tree) -> Iterator[int]:
-    """Yield the bytes that each new directory and symlink of the plan needs."""
+    """Yield the bytes of each new directory and symlink; 0 for a symlink, which needs an inode."""
     yield from repeat(DIRECTORY_BYTES, len(plan.make))
     for stage in plan.stages:
         yield from (0 for symlink in stage.symlinks if tree.stat(symlink.path) is None)

@@ -57,8 +57,8 @@ def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
 def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
     """Copy the open files of `batch` from `url`; return an error if it cannot be opened, or None.
 
-    Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
-    the local disk could not take the files.
+    Files that arrived leave the batch, the others stay with their verdicts.  Raises
+    `OutOfTimeError` at the deadline, and `OSError` if the local disk could not take the files.
     """
     processes, incoming = shared.processes, shared.staging.incoming
     with shared.admission.admit(url, processes.pause) as grant:

@@ -72,7 +72,7 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """True if all files arrived."""
+        """True if no file is `failed`; volatile ones may be `unchanged`."""
         return not self.failed
 
     @property
@@ -92,12 +92,12 @@ def fetch(
 ) -> Outcome:
     """Transfer `files` from the first of `urls` that has them, deltas against `dest`.
 
-    Files of `options.volatile` may have changed: see `Outcome.newer` and `Outcome.unchanged`.
-
-    Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
-    `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError` if rsync is
-    missing or too old, `StagingBusyError` if another process uses the staging area.  Files that
-    arrived before an error stay ready.
+    Files that no URL has, or that are late, are in the outcome, not raised.  Files of
+    `options.volatile` may have changed: see `Outcome.newer` and `Outcome.unchanged`.  Raises a
+    `TransferError` if no upstream can be reached, `LocalWriteError` (or its `DiskFullError`) if the
+    staging area cannot be written, `RsyncRequirementError` if rsync is missing or too old,
+    `StagingBusyError` if another process uses the staging area.  Files that arrived before an error
+    stay ready.
     """
     with disk_errors(staging):
         absent = staging.absent(files)

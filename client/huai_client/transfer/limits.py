@@ -62,7 +62,7 @@ class BusyBackoff:
         """The number of streams that wait now."""
 
     def admitted(self, stream: int) -> None:
-        """Record that `stream` was admitted, and receives data."""
+        """Record that `stream` receives data, so that `patience` and its pauses start over."""
         with self._guard:
             self._since = None
             self._refusals.pop(stream, None)

@@ -111,10 +111,10 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         self._open.close()
 
     def stage_local(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> LocalFiles:
-        """Stage the `files` that have a local source; each list is in their order.
+        """Stage the `files` that have a source in `reuses`, by path; twins are only listed.
 
-        A source that cannot be used only makes its file absent.  Raises `StorageError` if the disk
-        is full or read-only, as `copy_twins` does.
+        Each list is in their order.  A source that cannot be used only makes its file absent.
+        Raises `StorageError` if the disk is full or read-only, as `copy_twins` does.
         """
         if not reuses:
             return LocalFiles([], files, [])
@@ -131,9 +131,9 @@ class LocalContent(AbstractContextManager["LocalContent"]):
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Stage `twins` from `files` that are ready now; others stay absent.
+        """Stage `twins` from the files that `reuses` names as their sources, those of `files`.
 
-        Raises `StorageError`.
+        A twin whose source is not staged stays absent, without an error.  Raises `StorageError`.
         """
         firsts = {reuses[file.path].source for file in twins}
         sources_by_path = {file.path: file for file in within(files, firsts)} if twins else {}
@@ -155,7 +155,7 @@ class LocalContent(AbstractContextManager["LocalContent"]):
         self._stage([file for file in absent if reuses[file.path].source not in lacking], stage)
 
     def reused(self) -> Reused:
-        """Return the number of files that were staged so far."""
+        """Return the totals of the files that were staged so far."""
         methods = (ReuseMethod.LINKED, ReuseMethod.CLONED, ReuseMethod.COPIED)
         linked, cloned, copied = (self._done[method] for method in methods)
         return Reused(linked, cloned, copied, self._bytes)

@@ -147,7 +147,7 @@ def is_owned(argument: str) -> bool:
 
 
 def concerns_connections(extra: Iterable[str]) -> bool:
-    """Return True if all of `extra` is about the connection to an rsync."""
+    """Return True if all of `extra`, options of rsync, are about connections, none about files."""
     arguments = iter(extra)
     for argument in arguments:
         name, equals, _ = argument.partition("=")

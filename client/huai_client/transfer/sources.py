@@ -95,7 +95,7 @@ class Sources:
         return [turn, *(url for url in urls if url != turn)]
 
     def measured(self, url: ContentUrl, size: int, seconds: float) -> None:
-        """Record that `url` sent `size` bytes in `seconds`, unless both are small."""
+        """Record that `url` sent `size` bytes in `seconds`, unless under 1 MiB and one second."""
         if seconds >= _MEASURED_SECONDS or size >= _MEASURED_BYTES:
             with self._lock:
                 self._rates[url] = size / max(seconds, _MOMENT)

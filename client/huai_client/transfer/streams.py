@@ -98,7 +98,10 @@ class Streams:
                 return
 
     def _try_repeatedly(self, batch: Batch, stream: int) -> list[Batch]:
-        """Try all URLs, and repeat that as long as it may help; returns, raises as `_try_urls`."""
+        """Try all URLs, again after transient errors as `retries` permit; returns as `_try_urls`.
+
+        Raises as that does; sooner if no URL has ever answered.
+        """
         shared, options = self._shared, self._shared.options
         unanswered: list[TransferError] = []
 
@@ -155,7 +158,10 @@ class Streams:
         return []
 
     def _is_worth_saying(self, failure: TransferError, urls: int) -> bool:
-        """Return False for a failure that the end of the transfer reports, or that was reported."""
+        """Return False for a failure that the end of the transfer reports, or that was reported.
+
+        Records the failure as reported.
+        """
         if self._answered:
             return True
         reported, self._reported = self._reported, self._reported | {failure.message}
@@ -180,6 +186,7 @@ class Streams:
             return None if idle else shared.queue.popleft()
 
     def _put_back(self, *parts: Batch) -> None:
+        """Put batches at the front of the queue."""
         with self._guard:
             self._shared.queue.extendleft(reversed(parts))
 

@@ -139,7 +139,7 @@ def _transport(text: str) -> Transport | None:
 
 
 def own_urls(ranked_urls: Iterable[RankedUrl]) -> list[ContentUrl]:
-    """Return the administrator's URLs, by priority; raises `ContentUrlError` for a wrong one."""
+    """Return the administrator's URLs, by priority; raises `ContentUrlError` for an invalid one."""
     urls = [
         _own(each.url)._replace(own=True, priority=each.priority, share=each.share)
         for each in ranked_urls

@@ -75,7 +75,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._running.clear()
 
     def next_job(self) -> Job | None:
-        """Return a job for the next file, or None; a file that is complete already is verified."""
+        """Return a job for the next file; None if none waits, as a failed one may be later.
+
+        A file that is complete already is queued for verification instead.
+        """
         while (file := self._next_file()) is not None:
             begun = self._beginnings.get(file.path, 0)
             is_proved = file.digest is not None or not file.size
@@ -138,9 +141,9 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self._retries.append(file)
 
     def _record_refusal(self, file: File, verdict: Verdict) -> None:
-        """Record that a file is not served, or try it again.
+        """Record that a file is not served, or request it again.
 
-        Raises a `TransferError` after many such in a row.
+        Raises a `TransferError` after eight such in a row, if nothing has arrived.
         """
         self._failed_in_row += 1
         failing = verdict.meaning is Meaning.FAILING
@@ -154,6 +157,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         self.verdicts[file.path] = Arrival.MISSING
 
     def _may_try(self, file: File) -> bool:
+        """Count a failed attempt at a file; return False after the third."""
         tries = self._failures[file.path] = self._failures.get(file.path, 0) + 1
         return tries < _TRIES
 
@@ -165,7 +169,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
         raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
 
     def _add_received(self, file: File, modified: int | None) -> None:
-        """Queue a received file for verification; verify all queued files once enough wait."""
+        """Queue a received file for verification; verify all queued files once enough wait.
+
+        `modified`: Last-Modified of the response (s), or None.
+        """
         self._failed_in_row = 0
         self._waiting.append((file, modified))
         self._waiting_size += file.size
@@ -175,7 +182,7 @@ class Arrivals(AbstractContextManager["Arrivals"]):
             self.verify()
 
     def verify(self) -> None:
-        """Verify the received files.
+        """Accept the queued files that match the metadata; request others again, or reject them.
 
         Raises `WrongContentError` for wrong content, if another URL may have the rest.
         """
@@ -239,7 +246,10 @@ class Arrivals(AbstractContextManager["Arrivals"]):
 
 
 def _time(file: File, modified: int | None) -> int:
-    """Return the time to set (ns): without a digest, that of the server (`modified`, s), or 0."""
+    """Return the time to set (ns): that of `file` if a digest proves it or the server has the same.
+
+    Else that of the server (`modified`, seconds), or 0.
+    """
     if file.digest is not None or modified == file.mtime // _SECOND:
         return file.mtime
     return (modified or 0) * _SECOND

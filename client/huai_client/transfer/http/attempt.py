@@ -32,10 +32,10 @@ _UNANSWERED = "check the server of that URL: it accepts connections and sends no
 
 
 def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Request the open files of `batch` from `url`; return the error, or None on success.
+    """Request the open files of `batch` from `url`; return the error, or None if it ran to its end.
 
-    Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
-    the local disk could not take the files.
+    Files that arrived leave the batch, missing ones stay with their verdicts.  Raises
+    `OutOfTimeError` at the deadline, and `OSError` if the local disk could not take the files.
     """
     processes, incoming = shared.processes, shared.staging.incoming
     run, beginnings = incoming.resume(batch.open)
@@ -72,8 +72,8 @@ def run_requests(
 ) -> TransferError | None:
     """Send all requests; return the error that ended them early, or None; record the speed.
 
-    None at the deadline as well: the caller checks the time.
-    `task`: the URL, and the number of bytes to receive.
+    None at the deadline as well: the caller checks the time.  A server that is full gets fewer
+    requests at a time from now on.  `task`: the URL, and the number of bytes to receive.
     """
     hosts, (url, size) = shared.options.hosts, task
     with connections_to(url, shared.options, grant) as connections:
@@ -101,6 +101,7 @@ def _watch(
     """Return the function to call at each tick, with the number of bytes received.
 
     It reports progress, and raises if the server is silent or too slow, or the time is over.
+    `task`: see `run_requests`.
     """
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)

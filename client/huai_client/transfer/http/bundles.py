@@ -38,7 +38,7 @@ _GZIP_WBITS, _LEVEL = 16 + zlib.MAX_WBITS, 1
 
 
 def _may_offer_bundles(url: ContentUrl, hosts: Hosts) -> bool:
-    """Return True if `url` may send bundles."""
+    """Return True if `url` has a path of `serve`, unless it is known to offer no bundles."""
     return bool(_ADDRESS.search(url.source)) and hosts.bundles.get(url.source, True)
 
 

@@ -245,7 +245,10 @@ class Connections(AbstractContextManager["Connections"]):
         return [*request.hops, target]
 
     def _delay(self, began: float, before: int) -> float:
-        """Return the seconds until the rate permits reading; data wait in the network."""
+        """Return the seconds until the rate permits reading; data wait in the network.
+
+        `before`: the bytes received at `began`, a time of the monotonic clock.
+        """
         rate = self._circumstances.rate * _KIBIBYTE
         return began + (self.traffic.received - before) / rate - time.monotonic() if rate else 0.0
 

@@ -46,5 +46,5 @@ def failure_of(error: CurlError, url: ContentUrl, proxy: Proxy | None = None) ->
 
 
 def is_permanent(number: int) -> bool:
-    """Return True if a retry at once is of no use."""
+    """Return True if a retry at once is of no use after libcurl's error `number`."""
     return number in errors.NOT_TRUSTED | errors.NO_AUTHORITIES | errors.NOT_HTTP | errors.NO_HOST

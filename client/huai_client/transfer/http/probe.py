@@ -84,7 +84,7 @@ class Measured(NamedTuple):
     """Bytes received."""
     seconds: float
     first_byte: float
-    """Seconds."""
+    """Seconds; if nothing arrived, those that were waited."""
 
 
 def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> None:

@@ -63,6 +63,8 @@ def fetch_ranges(
 
 
 class _Pieces:
+    """A `Work` of the pieces of one file."""
+
     def __init__(self, url: ContentUrl, file: File, next_piece: Callable[[], Piece | None]) -> None:
         self._url = url
         self._file = file

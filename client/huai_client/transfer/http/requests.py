@@ -111,7 +111,7 @@ class ContentRequest(Handle):
         return self._verdict
 
     def ended(self) -> None:
-        """Record the time to the first byte, after the response has ended."""
+        """Record the seconds to the first byte if they are the fewest, after a response ended."""
         curl = self.curl
         begin, first = (curl.getinfo(option) for option in (_SENT_TIME, pycurl.STARTTRANSFER_TIME))
         waited = first - begin

@@ -92,7 +92,8 @@ class LargeFiles:
     def update(self, files: Sequence[File]) -> Reused:
         """Stage the files that old and fetched blocks can make; return totals of reused files.
 
-        A file counts as reused if none of its blocks was fetched.
+        A file counts as reused if none of its blocks was fetched.  The others stay absent, without
+        an error.
         """
         done = Reused()
         for file in files:

@@ -71,9 +71,9 @@ class SharedRanges:
             return sorted([*self._returned, *self._fresh])
 
     def assign(self, mirror: int, most: int) -> AssignedRange | None:
-        """Assign the next range, or an overdue one, to `mirror`; None if no range is left for it.
+        """Assign the next range, or an overdue one of another mirror, to `mirror`; or return None.
 
-        A mirror may have `most` ranges at a time.
+        None if none is left, if it has `most` ranges already or was overtaken, or after `end`.
         """
         with self._changed:
             count = sum(other.mirror == mirror for other in self._assigned)
@@ -143,10 +143,11 @@ class SharedRanges:
         return bool(self._returned)
 
     def _rivals(self, part: AssignedRange) -> list[AssignedRange]:
+        """Return the other assignments of the same range."""
         return [other for other in self._assigned if other.span == part.span and other is not part]
 
     def _overdue(self, mirror: int) -> Span | None:
-        """Return the oldest range of another mirror, if it is overdue."""
+        """Return the oldest overdue range that one other mirror alone has; None without one."""
         now, pace = self._clock(), self._pace.get(mirror, _USUAL)
         for other in self._assigned:
             size = other.span.end - other.span.first

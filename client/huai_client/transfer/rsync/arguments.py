@@ -144,9 +144,10 @@ def names(files: Sequence[File], url: ContentUrl, snapshot: Snapshot | None = No
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:
-    """Return the limits on one file and on all together: the announced sizes, and a little more.
+    """Return the limits in bytes on one file and on all together: the announced sizes, and more.
 
-    The surplus is for a file that changed since: it is fetched to be rejected for its content.
+    The surplus, an eighth or 1 MiB if that is more, is for a file that changed since: it is fetched
+    to be rejected for its content.
     """
     sizes = [*sizes]
     largest, total = max(sizes, default=0), sum(sizes)

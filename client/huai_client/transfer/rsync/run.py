@@ -53,7 +53,7 @@ UNBOUND = Bounds()
 
 
 class RsyncProcess:
-    """One run of rsync; call `wait` once, and `stop` in any thread, at any time."""
+    """One run of rsync; `wait` has to be called once; `stop` may be, in any thread."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class RsyncProcess:
     ) -> None:
         """Start rsync in the directory of the handle `folder`; it holds `locks` till its end.
 
-        `names` is its input.  It is stopped when it stalls, or exceeds its `bounds`.  Raises
-        `RsyncRequirementError` if it cannot be started.
+        `names` is its input.  Only within `wait` is it stopped if it stalls, or exceeds
+        `bounds.total`.  Raises `RsyncRequirementError` if it cannot be started.
         """
         self.output = RsyncOutput()
         self.ended = False
@@ -109,7 +109,8 @@ class RsyncProcess:
     def wait(self, progressed: Callable[[int], None]) -> int:
         """Read rsync's output until it ends; return its exit code, negative for a signal.
 
-        `progressed` is called at least twice a second, with the bytes of completed files.
+        Stops it if it stalls or sends too much: see `output`.  `progressed` is called at least
+        twice a second, with the bytes of completed files so far.
         """
         try:
             with selectors.DefaultSelector() as pipes:
