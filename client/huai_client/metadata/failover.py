@@ -99,7 +99,7 @@ class Failover:
         self.newest = newest
 
     def take_newest(self, url: MetadataUrl) -> Newest | None:
-        """Return the commit remembered from `url`, and forget it; None without one."""
+        """Return the remembered commit, and forget it; None unless `url` responded last."""
         if url != self._answered:
             return None
         newest, self.newest = self.newest, None

@@ -75,5 +75,6 @@ class KnownHeads:
         return _FILE.load(self._path) or {}
 
     def _write(self, heads: dict[str, KnownHead]) -> None:
+        """Write the latest 64 of `heads`; a failure is ignored."""
         with suppress(OSError, UnicodeError):
             _FILE.save(self._path, dict(islice(heads.items(), _MOST)))

@@ -146,7 +146,7 @@ class Repository:
         self.keep([commit])
 
     def accept(self) -> None:
-        """Keep what was fetched so far, whatever fails later in this run."""
+        """Keep what was fetched so far: `withdraw` and `refuse` only remove what comes later."""
         self._arrived.clear()
 
     def judge_by(self, facts: object) -> None:
@@ -164,11 +164,15 @@ class Repository:
         self.withdraw()
 
     def _remember(self, address: str, commit: str, error: HuaiError) -> None:
+        """Remember that `commit` at `address` was refused, with exit code and reason of `error`."""
         reason = printable(f"{error.exit_code:d} {error.message}").encode("ascii", "replace")
         self._refused.set(address, KnownHead(commit, reason.decode()[:1000]))
 
     def withdraw(self) -> None:
-        """Remove packs and refs that were fetched since `accept`, lest refused packs pile up."""
+        """Remove packs and refs that were fetched since `accept`, lest refused packs pile up.
+
+        Does nothing if nothing was; errors are ignored.
+        """
         if not self._arrived:
             return
         with suppress(HuaiError, OSError, DamagedRefError):
@@ -206,6 +210,7 @@ class Repository:
         return self._path / "listing-hashes"
 
     def _forget_hashes(self) -> None:
+        """Delete the hashes; called before any object is removed."""
         self.listing_hashes.unlink(missing_ok=True)
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
@@ -292,7 +297,10 @@ class Repository:
     def _list(
         self, url: ListedUrl, probed: str, deadline: Deadline
     ) -> tuple[str, tuple[Path, ...]]:
-        """Commit a list of an upstream that does not run huai; returns the commit and its packs."""
+        """Commit a list of an upstream that does not run huai; return the commit and new packs.
+
+        `probed`: see `PollResult`.
+        """
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
 
         fetch = SourceFetch(url, self._path, self, timeout=self._timeout, deadline=deadline)

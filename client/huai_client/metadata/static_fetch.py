@@ -263,6 +263,7 @@ class StaticFetch:
             raise FormatError("not the file with the digest in its name", f"{self._url}/{place}")
 
     def _serial(self, commit: str) -> int:
+        """Return the serial of a local commit; `NOTHING` if it is not here."""
         item = self._local.objects.find(bytes.fromhex(commit))
         return decode_commit(item.data).info().serial if item else NOTHING
 
@@ -273,12 +274,15 @@ def _shared_serials(static: Static, have: dict[int, str]) -> list[int]:
 
 
 def _newest_full(static: Static) -> int:
-    """Return the newest commit with a full pack; else `NOTHING`."""
+    """Return the serial of the newest commit with a full pack; else `NOTHING`."""
     return max((step.new for step in static.steps if step.old == NOTHING), default=NOTHING)
 
 
 def _cheapest(static: Static, have: dict[int, str]) -> list[_Hop] | None:
-    """Return the packs of fewest bytes that lead to the newest commit; None if none do."""
+    """Return the packs of fewest bytes to the newest commit, from one in `have` or from nothing.
+
+    `have`: local commits, by serial.  None without a way.
+    """
     serials = [*_shared_serials(static, have), NOTHING]
     way = cheapest(static.steps, serials, static.newest, request=_REQUEST)
     return None if way is None else [_Hop(step.file, static.commits[step.new]) for step in way]

@@ -36,7 +36,10 @@ class Head(Struct, frozen=True):
 
 
 def read_head(lines: bytes) -> Head:
-    """Parse the last head of `lines`, after those of a proxy and interim ones; else status 0."""
+    """Parse the last head of `lines`, after those of a proxy and interim ones.
+
+    Its status is 0 if it is missing or malformed.
+    """
     begin = lines.rfind(b"\nHTTP/") + 1
     first, *rest = lines[begin:].splitlines() or [b""]
     status_line = _STATUS.match(first + b"\n")

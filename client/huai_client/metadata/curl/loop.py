@@ -46,7 +46,7 @@ class Loop:
         self._poll.close()
 
     def begin(self, handle: pycurl.Curl) -> None:
-        """Start `handle`."""
+        """Start the transfer of `handle`, which `step` continues."""
         self._multi.add_handle(handle)
 
     def break_off(self, handle: pycurl.Curl) -> None:

@@ -135,6 +135,7 @@ class GitProgram:
         self._run(arguments, variables, options, lambda: _size_of(packs) - before)
 
     def _local(self) -> list[str]:
+        """Return the option to read a local repository of any owner; none for another URL."""
         is_local = self._metadata.url.startswith(("/", "file:"))
         return [f"--upload-pack={_READ_LOCAL}"] if is_local else []
 
@@ -145,10 +146,11 @@ class GitProgram:
         options: Sequence[tuple[str, str]] = (),
         received: Callable[[], int] = lambda: 0,
     ) -> bytes:
-        """Run git, and return its output; raises `git_error` if it fails.
+        """Run git with `variables` and configuration `options`; return its output.
 
-        `UpstreamTimeoutError` if it is too slow, `FormatError` for too much output, `TimeUpError`
-        at the deadline.  `received` counts the bytes of packs so far.
+        Raises `git_error` if it fails, `UpstreamTimeoutError` if it is too slow, `FormatError` for
+        too much output, `TimeUpError` at the deadline.  `received` counts the bytes of packs so
+        far.
         """
         environment = {**self._environment([*_OPTIONS, *options]), **variables}
         process = BoundedProcess([self._program, *arguments], environment)

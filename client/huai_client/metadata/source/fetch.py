@@ -74,7 +74,7 @@ class ModuleObjects(Protocol):
         """Return True if a commit is here."""
 
     def read(self, oid: bytes, kind: "Kind") -> bytes:
-        """Return an object."""
+        """Return the content of the object `oid`, which has to be of `kind`."""
 
 
 class _Tree(NamedTuple):
@@ -100,8 +100,8 @@ def poll_listed(
     """Find out if the upstream has anything newer than the last list.
 
     `repository` is the folder of the module's metadata, or None without one; `timeout` in seconds.
-    `is_poll`: rely on a list that is younger than `ListSettings.every`, if there are no probes.
-    Raises `UpstreamError` if it cannot be asked.
+    Without probes relies on a list that is younger than `ListSettings.every` if `is_poll`, else
+    than a minute.  Raises `UpstreamError` if it cannot be asked.
     """
     record = load_record(repository, source_name(url)) if repository else None
     if record is None:
@@ -192,7 +192,7 @@ class SourceFetch:
     def _list_all(self, record: SourceRecord | None, accepted: tuple[int, str], probed: str) -> str:
         """Commit the upstream's present state, and save record and list; returns the commit's id.
 
-        What a published list does not name is unchanged.
+        What a published list does not name is unchanged.  `accepted`, `probed`: see `commit`.
         """
         started = time.time()
         if record:  # a retry, after this list failed, must not take the last one for a fresh one
@@ -229,13 +229,14 @@ class SourceFetch:
     # Lists
 
     def _find_published(self) -> str:
+        """Return the name of the list that the upstream publishes, or empty; may ask the daemon."""
         has_none = self._text or self._settings.probe
         return "" if has_none else find_published(self._daemon)
 
     def _find_probes(self, record: SourceRecord | None, published: str) -> tuple[str, ...]:
         """Return the files that show if the tree changed; may ask the daemon.
 
-        None for a list that is printed.
+        Empty for a list that is printed.
         """
         if self._text:
             return ()

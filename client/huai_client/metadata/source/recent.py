@@ -65,6 +65,7 @@ def shortest_interval(names: Iterable[str]) -> str:
 
 
 def _duration(name: str) -> tuple[int, int]:
+    """Return a key that sorts names by the lengths of their intervals."""
     number, unit = _NAME.findall(name)[0]
     return _UNITS.index(unit), int(number or 1)
 

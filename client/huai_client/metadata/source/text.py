@@ -44,7 +44,7 @@ class TextSource:
         self.has_other_digests = False
         """True if the list had digests of other kinds than BLAKE3."""
         self.validator = ""
-        """That of the list; empty for a program, and if the server sent none."""
+        """The ETag or the time of the list; empty for a program, and if the server sent neither."""
 
     def __str__(self) -> str:
         """Return the program or the URL, for messages."""
