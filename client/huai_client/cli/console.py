@@ -35,7 +35,10 @@ class Console(Struct, frozen=True, kw_only=True):
             sys.stdout.write(text + "\n")
 
     def totals(self, received: int, total: int) -> None:
-        """Log and print the sizes of a good run, unless `quiet`; mirror managers read them."""
+        """Log and print the bytes `received` by a good run, and the `total` of the tree.
+
+        Logs nothing if none were received, prints nothing with `quiet`.  Mirror managers read them.
+        """
         if received:
             self.log(f"received {received} bytes, total file size {total} bytes")
         if not self.quiet:
@@ -60,7 +63,7 @@ class Console(Struct, frozen=True, kw_only=True):
             sys.stderr.write(text + "\n")
 
     def error(self, text: str) -> None:
-        """Log an error, and print it even with `quiet`."""
+        """Log an error, and print it to standard error, even with `quiet`."""
         self.log(text)
         sys.stderr.write(text + "\n")
 

@@ -85,6 +85,7 @@ def log_option(function: F) -> F:
     """Add `--log-file`, for runs by a timer; the command gets `log`, a `LogFile` or None."""
 
     def opened(_: click.Context, __: click.Parameter, path: Path | None) -> LogFile | None:
+        """Return the log file, made if missing, or None; raises `LogFileError` if unusable."""
         return LogFile(path.absolute()) if path else None
 
     return click.option(
@@ -113,7 +114,10 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
 def _parse_overrides(
     _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """Parse `texts`, KEY=VALUE, to values of client.toml by key; raises `BadParameter`."""
+    """Parse `texts`, KEY=VALUE, to values by key; raises `BadParameter`.
+
+    Only for keys that may be set for one run.
+    """
     values: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")

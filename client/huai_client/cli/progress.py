@@ -111,7 +111,7 @@ class PlainProgress(LoggedProgress):
         self._write(f"transferring {counted(files, 'file')}, {human(size)}")
 
     def progressed(self, size: int, files: int) -> None:
-        """Note the progress, and print it if the interval is over."""
+        """Note the sums so far, and print them if the interval is over."""
         self._arrived = size
         now = self._clock()
         if now < self._next:
@@ -178,7 +178,7 @@ class TerminalProgress(LoggedProgress):
         self._bar.start()
 
     def progressed(self, size: int, files: int) -> None:
-        """Move the bar."""
+        """Move the bar to the sums so far: `size` bytes, and `files` whole files."""
         self._arrived_files = files
         if self._bar and self._task is not None:
             self._rate.update(self._bar.tasks[self._task].speed)
@@ -245,7 +245,7 @@ class JsonProgress(LoggedProgress):
         self._print("transfer-started", files=files, bytes=size)
 
     def progressed(self, size: int, files: int) -> None:  # noqa: ARG002
-        """Print `transfer-progress`: bytes; at most once a second."""
+        """Print `transfer-progress`: bytes so far; at most once a second."""
         now = self._clock()
         if now >= self._next:
             self._next = now + self._interval

@@ -54,7 +54,7 @@ class ConsoleReport:
         self._console.warning(f"{file} was half changed in place, and is compared")
 
     def full_comparison(self, state: states.State, changed: tuple[str, ...]) -> None:
-        """Print why the whole tree is compared."""
+        """Print why the whole tree is compared: `changed`, keys of client.toml, or no record."""
         has_keys = TreeSettings.parse(state.filter).keys is not None
         why = (
             f"client.toml has another {', '.join(changed)} than the last sync"

@@ -139,7 +139,10 @@ def _missing(dest: str) -> str:
 
 
 def _check(root: Path, name: str, module: Module) -> None:
-    """Raise the error of a sync that would refuse the settings, before anything is written."""
+    """Raise the error of a sync that would refuse the settings, before anything is written.
+
+    Checks nothing of a module that exists already: `add_module` refuses it.
+    """
     from huai_client.inspect.config_check import check_config
 
     config = load(root)

@@ -177,7 +177,7 @@ class _ModuleStatus:
 
     @property
     def processes(self) -> tuple[int | None, int | None]:
-        """The processes that verify and sync the module."""
+        """The ids of the processes that verify and sync the module, or None."""
         return self._verifying, self._running
 
     def metrics(self) -> dict[str, float]:

@@ -67,7 +67,7 @@ class SyncSchedule:
                 module.due = min(module.due, now + self._interval(module))
 
     def set_events(self, names: Iterable[str], now: float, *, has_events: bool) -> None:
-        """Mark modules as covered by events, or not; those no longer covered are polled soon."""
+        """Mark modules as covered by events, or not; those not covered are due within `poll`."""
         for name in names:
             module = self._modules.get(name)
             if module is not None and module.has_events != has_events:
@@ -76,7 +76,10 @@ class SyncSchedule:
                     module.due = min(module.due, now + self._uniform(0, module.rhythm.poll))
 
     def announce(self, name: str, now: float, *, newer: bool = True) -> None:
-        """Schedule a commit that is not here yet; `newer` if it was not announced before."""
+        """Schedule a sync within the spread, for a commit that is not here yet.
+
+        Without `newer` it was announced before: after failures the sync may come 15 seconds later.
+        """
         module = self._modules.get(name)
         if module is not None:
             spread = module.rhythm.spread
@@ -84,13 +87,13 @@ class SyncSchedule:
             module.due = min(module.due, now + self._uniform(0, longest))
 
     def began(self, name: str) -> None:
-        """Mark a module as syncing."""
+        """Mark a module as syncing: it is not due until `ended`."""
         self._working.add(name)
 
     def ended(self, name: str, now: float, *, failed: bool, locked: bool = False) -> float:
-        """Schedule the sync after one that ended; return the seconds until then, 0 if unknown.
+        """Schedule the sync after one that ended; return the seconds until then.
 
-        `locked`: another run held the lock.
+        Returns 0 for a module that is not known.  `locked`: another run held the lock.
         """
         self._working.discard(name)
         module = self._modules.get(name)
@@ -131,5 +134,6 @@ class SyncSchedule:
         return [each for each in self._modules.items() if each[0] not in self._working]
 
     def _interval(self, module: _Module) -> float:
+        """Return the seconds until the next poll, up to a quarter more or less than configured."""
         usual = module.rhythm.poll_with_events if module.has_events else module.rhythm.poll
         return self._uniform(usual * 3 / 4, usual * 5 / 4)

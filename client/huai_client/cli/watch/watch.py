@@ -101,7 +101,8 @@ class Watch:
     def _turn(self, watchdog: float | None) -> None:
         """Start what is due, notify the service manager, and wait for children or the next turn.
 
-        Reads the configuration first after a signal.
+        Reads the configuration first after a signal.  `watchdog`: seconds between two
+        notifications, at most; None without one.
         """
         if self._reload:
             self._reload = False
@@ -122,6 +123,7 @@ class Watch:
 
     @property
     def _syncing(self) -> int:
+        """The number of syncs in progress: the children that are not listeners."""
         return len(self._children) - sum(key in self._children for key in self._sources)
 
     # -- the configuration
@@ -296,7 +298,7 @@ class _JsonLines:
         self._begun = b""
 
     def feed(self, piece: bytes) -> None:
-        """Pass each complete line, decoded, to the handler; the rest waits."""
+        """Pass each complete line, decoded, to the handler; keep an incomplete one for later."""
         *lines, self._begun = (self._begun + piece).split(b"\n")
         for line in lines:
             self._handle(json.loads(line))
@@ -311,5 +313,5 @@ def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
 
 
 def listener_pause(crashes: int) -> float:
-    """Return the seconds before a listener starts again: none after its first crash."""
+    """Return the seconds before a listener restarts: none at first, then 2, 4 and so on to 30."""
     return min(_LISTENER_PAUSE, 2.0**crashes) if crashes else 0.0
