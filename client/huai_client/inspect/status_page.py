@@ -95,7 +95,7 @@ def status_page(
 
 
 def _summary(words: Words, states: Sequence[bool]) -> str:
-    """Return a paragraph that says how many modules are in step: how many `states` are True."""
+    """Return a paragraph that says how many modules are in step; `states`: True for each such."""
     count, total = f"{sum(states):,}", f"{len(states):,}"
     text = words.translate("{count} of {all} modules are in step", count=count, all=total)
     return f'<p class="{"good" if all(states) else "bad"}">{escape(text)}</p>'

@@ -146,7 +146,7 @@ def set_id(mirror: Mirror) -> Iterator[Finding]:
 
 
 def space(mirror: Mirror) -> Iterator[Finding]:
-    """Check that the file system of DEST has room."""
+    """Check that DEST has room for what the newest local commit adds to the applied one."""
     yield from room_findings(mirror.dest, _needed(mirror))
 
 

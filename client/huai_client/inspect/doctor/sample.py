@@ -92,7 +92,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
 
 
 def newest_local(mirror: Mirror) -> Commit | None:
-    """Return the commit that was fetched or applied last, or None.
+    """Return the commit that was fetched last, else the applied one; None if neither is here.
 
     Raises `StateError` or `DamagedRepositoryError` for files that cannot be read.
     """
@@ -132,7 +132,7 @@ def _fetched(
 
 
 def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | None:
-    """Return a small file, of the payload if possible; None if no file suits.
+    """Return a small file, of the payload if possible; None if all are hardlinks or volatile.
 
     A commit made meanwhile may change the indices.
     """
