@@ -249,6 +249,7 @@ class PlanBuilder:
         """Return which deletions wait, and how long."""
 
         def is_named(path: RelPath) -> bool:
+            """Return True if the wanted snapshot has `path`, and the filter includes it."""
             directory = order.is_directory(path)
             return (directory or order.has_entry(path)) and rules.reaches(path, directory=directory)
 
@@ -258,7 +259,10 @@ class PlanBuilder:
     def _with_reuses(
         self, plan: Plan, diff: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
-        """Return the plan with local sources for files that need no transfer."""
+        """Return the plan with local sources for files that need no transfer.
+
+        `sure` as in `_build`.
+        """
         fetches = plan.fetches
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         needed = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
@@ -277,7 +281,7 @@ class PlanBuilder:
         return self._compares_whole_tree(self._past_selections(state)[0], state)
 
     def _compares_whole_tree(self, applied: Selection | None, state: State) -> bool:
-        """Return True if an option demands it, nothing was applied yet, or settings changed."""
+        """Return True without `applied` (see `_past_selections`), by option or other settings."""
         if self._options.adopt or self._options.compare or applied is None:
             return True
         return bool(changed_keys(self._module, *state.settings))

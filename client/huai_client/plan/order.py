@@ -220,7 +220,10 @@ class PublishOrder(Territory):
 def _assigned(
     own: Rules, upstream: Rules, profiles: Mapping[str, Profile]
 ) -> dict[RelPath, ProfileRule]:
-    """Return the rules that put repositories, by their paths."""
+    """Return the profile rules by path; one of `own` drops the upstream's at and below its path.
+
+    Rules of unknown profiles are left out.
+    """
     mine, theirs = _profile_rules(own, profiles), _profile_rules(upstream, profiles)
     for path in list(theirs):
         if not mine.keys().isdisjoint((path, *ancestors(path))):

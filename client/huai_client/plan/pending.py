@@ -32,7 +32,7 @@ class DelayPolicy(NamedTuple):
     at_once: Callable[[Remove], bool]
     """True for a deletion that is never delayed."""
     is_named: Callable[[RelPath], bool]
-    """True for a path that the wanted snapshot names."""
+    """True for a path of the wanted snapshot that the filter includes."""
 
 
 class Delayed(NamedTuple):
@@ -67,8 +67,9 @@ def with_reappeared(
 def read_reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> Candidate:
     """Return `candidate` with its content read, as no known snapshot describes the present file.
 
-    Size and time do not prove its content, so `digest_of` reads it.  If it shares its inode with
-    another name, it needs an inode of its own: a change would reach the other name as well.
+    Size and time do not prove its content, so `digest_of` reads it, if the wanted file has that
+    size and a digest.  If it shares its inode with another name, it is not read and needs an inode
+    of its own: a change would reach the other name as well.
     """
     have, target = candidate.have, candidate.expected
     if not isinstance(have, File) or not isinstance(target, File) or target.link is not None:
@@ -83,7 +84,8 @@ def read_reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes])
 def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: DelayPolicy) -> Delayed:
     """Return `plan` without deletions that have to wait, and with delayed ones that are due.
 
-    `pending` has paths as they are after the moves of `plan`.
+    `pending` has paths as they are after the moves of `plan`; those that the wanted snapshot names
+    are dropped.  Until a delay is over, a moved directory has a symlink at its old path.
     """
     delayed = {each.path: each for each in pending if not policy.is_named(each.path)}
     if policy.delay <= 0 and not delayed:
@@ -140,7 +142,7 @@ def partition_present(
 def find_emptied_directories(
     vanished: Iterable[DelayedDeletion], tree: ReadableTree
 ) -> set[RelPath]:
-    """Return present directories of `vanished` paths: an interrupted run changed their times."""
+    """Return the parents of `vanished` paths that exist: an interrupted run changed their times."""
     folders = {parent(each.path) for each in vanished}
     return {folder for folder in folders if is_directory(tree, folder)}
 
@@ -171,7 +173,10 @@ def follow_moves(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[
 
 
 def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
-    """Return symlinks from the old paths of directories to the new ones, by old path."""
+    """Return symlinks from the old paths of directories to the new ones, by old path.
+
+    Leaves out old paths that the wanted snapshot names.
+    """
     return {
         move.old: Symlink(move.old, _relative(move.old, move.new), policy.now * 10**9)
         for move in moves

@@ -165,5 +165,6 @@ def _changing(names: list[Candidate]) -> Iterator[RelPath]:
 
 
 def _belongs(name: Candidate, leader: RelPath) -> bool:
+    """Return True if `name` is deleted, or in the hardlink group of `leader`."""
     entry = name.expected
     return entry is None or (isinstance(entry, File) and leader in (entry.path, entry.link))

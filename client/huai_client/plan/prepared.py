@@ -41,7 +41,7 @@ class PlanSummary(NamedTuple):
 
     @property
     def nothing(self) -> bool:
-        """True if the plan does nothing."""
+        """True if the plan does nothing, and delays nothing."""
         return not any(self)
 
 

@@ -11,9 +11,8 @@ paths of `protect`, these are written if the upstream has them.  Rule: as in rsy
 only to paths that the upstream does not have; below a directory that stays by a rule everything
 stays.
 
-`ProtectedContents` reads the names in directories of the tree, each directory at most once.  Rule:
-the planner sees only the comparison, so a path that is left out of it cannot be part of any
-operation.
+`ProtectedContents` reads the names in directories of the tree.  Rule: the planner sees only the
+comparison, so a path that is left out of it cannot be part of any operation.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -130,7 +129,7 @@ class Undeletable(Keeper):
 
 
 class ProtectedContents:
-    """The directories of one tree that hold a protected path, as first read."""
+    """The directories that hold a protected path; `contains_protected` reads each only once."""
 
     def __init__(self, tree: ReadableTree, protection: Keeper) -> None:
         """Read nothing yet."""
@@ -159,7 +158,7 @@ class ProtectedContents:
     def _split(self, path: RelPath) -> tuple[set[RelPath], set[RelPath]]:
         """Return the protected paths in a directory, and its unprotected subdirectories.
 
-        A directory that cannot be read counts as protected.
+        Leaves out `.~tmp~` at the top.  A directory that cannot be read counts as protected.
         """
         try:
             leaves, folders = self._tree.listing(path)

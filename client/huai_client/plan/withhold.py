@@ -224,7 +224,7 @@ def by_site(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
 
 
 def withhold(plan: Plan, withholding: Withholding) -> Plan:
-    """Return the part of `plan` that may be executed after the failures so far; record the rest."""
+    """Return the part of `plan` to execute after the failures in `withholding`; record the rest."""
     if withholding.nothing:
         return plan
     withholding.foresee(plan)

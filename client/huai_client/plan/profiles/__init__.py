@@ -56,6 +56,7 @@ def profiles() -> dict[str, Profile]:
 
 
 def _rules(texts: list[str]) -> tuple[StageRule, ...]:
+    """Parse publish rules; any but stage rules are left out."""
     rules = [parse_rule(text) for text in texts]
     return tuple(rule for rule in rules if isinstance(rule, StageRule))
 
