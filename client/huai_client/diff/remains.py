@@ -25,7 +25,10 @@ _PATHS_MOST = 10_000
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
-    """Raise `DestinationError` if no top name of `past` exists: the disk may be unmounted."""
+    """Raise `DestinationError` if no top name of `past` exists: the disk may be unmounted.
+
+    Not if one of `past` has no names, as with a filter that excludes everything.
+    """
     samples = [list(_samples(selection)) for selection in past]
     # A filter may exclude everything: then an empty destination is right.
     if all(samples) and all(view.stat(path) is None for paths in samples for path in paths):

@@ -83,7 +83,7 @@ class Matching:
         return sources
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
-        """Yield for files a local source of the same digest, preferably one that goes.
+        """Yield for files a local source of the same digest, preferably one that the plan drops.
 
         A file that is right here is its own source.
         """
@@ -265,7 +265,7 @@ class _Search:
     def add_from(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
     ) -> None:
-        """Add sources among the files of `commit` in the tree of `view`, if worth the time.
+        """Add sources among the files of `commit` in the tree of `view`, if `search_pays_off`.
 
         `before` returns the path before the plan renames directories.
         """

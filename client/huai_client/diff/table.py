@@ -60,10 +60,12 @@ class CandidateTable(Sequence[Candidate]):
         self.engine.add(places)
 
     def compare(self, past: Selection, target: Selection) -> list[Move] | None:
-        """Add all paths in which `past` differs from `target`; returns the directories that moved.
+        """Add the paths in which `past` differs from `target`; return the moves of directories.
 
-        Returns None and adds nothing if the filters differ, or treat a directory differently at its
-        two places; then the selections have to be compared entry by entry.
+        Entries that are unchanged in a moved directory get no row: the caller makes the moves.
+        Call `engine.merge()` after the last comparison.  Returns None and adds nothing if the
+        filters differ, or treat a directory differently at its two places: then compare entry by
+        entry.
         """
         if past.rules != target.rules:
             return None
