@@ -139,6 +139,6 @@ def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
 
 
 def _contimeout(request: RsyncRequest, timeout: int) -> list[str]:
-    """Return the connection time-out, which rsync refuses with a remote shell."""
+    """Return the option for the connection's time-out; none with a remote shell."""
     behind_shell = any(option.startswith("--rsh=") for option in request.rsync_options)
     return [] if behind_shell else [f"--contimeout={timeout}"]

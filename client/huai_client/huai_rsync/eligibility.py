@@ -99,7 +99,7 @@ _PARTS_MOST = 8
 
 
 def check_owners(request: RsyncRequest) -> None:
-    """Raise `RsyncNeededError` if owner is kept without group, or group without owner."""
+    """Raise `RsyncNeededError` for root if only one of owner and group is kept."""
     if os.geteuid() != 0:
         return
     if request.owner != request.group:
@@ -107,9 +107,9 @@ def check_owners(request: RsyncRequest) -> None:
 
 
 def check_numbers(request: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RsyncNeededError` if `--numeric-ids` needs a number that is not in the metadata.
+    """Raise `RsyncNeededError` for root if `--numeric-ids` needs a number that the metadata lack.
 
-    The metadata name owners; only root's number is the same everywhere.
+    They name owners; only root's number is the same everywhere.
     """
     if os.geteuid() != 0 or not request.owner or not request.numeric_ids:
         return

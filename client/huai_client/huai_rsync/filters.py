@@ -29,7 +29,7 @@ _SUPERFLUOUS = {
 
 
 def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
-    """Return the rules of a request, without those that only repeat `protect`.
+    """Return the rules of a request, without those that only repeat `protect` or name `.~tmp~`.
 
     Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not support,
     and for files that cannot be read.

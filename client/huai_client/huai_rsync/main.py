@@ -93,7 +93,7 @@ def _root() -> Path:
 
 
 def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNeededError) -> None:
-    """Report why the real rsync runs, and record that it changes the trees of modules.
+    """Report why the real rsync runs; record that it changes the trees of modules, if it may.
 
     The next sync of these compares the whole tree, unless rsync changes one file only.  Waits for a
     sync that runs there, and raises `LockedError` if it does not end.

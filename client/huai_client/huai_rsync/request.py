@@ -139,7 +139,7 @@ class RsyncRequest:
 
     @property
     def owners(self) -> bool:
-        """True if owners are set, as far as the user may."""
+        """True if both owner and group are set, as far as the user may."""
         return self.owner and self.group
 
 

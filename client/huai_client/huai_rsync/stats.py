@@ -83,7 +83,7 @@ class Stats:
         )
 
     def log_lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """Yield the lines for `--log-file`, which always gets one."""
+        """Yield the lines for `--log-file`, at least one; none without the size of all files."""
         if self.total is None:
             return
         if style.stats or style.totals:
