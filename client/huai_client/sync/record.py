@@ -134,7 +134,7 @@ class ModuleRecord:
         self._repository.repack()
 
     def _keep_commits(self, *states_to_keep: State) -> None:
-        """Keep git from dropping the commits of these states."""
+        """Make refs for those commits of these states that are here, and drop those for others."""
         commits = {
             each
             for state in states_to_keep

@@ -55,13 +55,13 @@ class RunReport(Protocol):
         """Report a file that an interrupted run left half changed in place."""
 
     def full_comparison(self, state: states.State, changed: tuple[str, ...]) -> None:
-        """Report that the whole tree is compared, because of changed keys of client.toml."""
+        """Report that the whole tree is compared, because of `changed`, keys of client.toml."""
 
     def on_hold(self, state: states.State) -> None:
         """Report that the tree is on hold since an undo."""
 
     def up_to_date(self, state: states.State, stale: str) -> None:
-        """Report that there is nothing to do; `stale` is the reason why that may be wrong."""
+        """Report that nothing is new or the tree held; `stale`: why that may be wrong, or empty."""
 
     def concluded(self, result: "SyncResult", stale: str) -> None:
         """Report the end of a run that planned; `stale` as for `up_to_date`."""
@@ -193,7 +193,10 @@ class Run:
     # A sync, from the outside in
 
     def _recorded_sync(self, options: SyncOptions) -> ExitCode:
-        """Sync with hooks, and record the run in the history."""
+        """Sync with hooks, and record the run; the history gets no line if nothing was new.
+
+        `unhold` ends a hold first, even if the run fails later.
+        """
         with RunLog(self._paths, "sync") as run_log:
             state = self._state(unhold=options.unhold)
             run_log.started(state)
@@ -227,7 +230,7 @@ class Run:
     def _attested_sync(
         self, options: SyncOptions, run_log: RunLog, state: states.State
     ) -> ExitCode:
-        """Sync, then attest the tree if that is configured and all went well."""
+        """Sync; attest the tree if that is configured, all went well, and `only` is not set."""
         code = self._synced(options, run_log, state)
         if code == ExitCode.OK and self._module.attest.on and options.only is None:
             self._attest()
@@ -337,7 +340,7 @@ class Run:
     # Results
 
     def _report_changed_keys(self, options: SyncOptions, state: states.State) -> None:
-        """Report that the whole tree is compared because of changed settings."""
+        """Report that the whole tree is compared, if that is because of changed settings alone."""
         if state.applied is None or state.held or options.adopt or options.compare:
             return
         if changed := changed_keys(self._module, *state.settings):

@@ -105,7 +105,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self.record = replace(self.record, **values)
 
     def _is_idle(self) -> bool:
-        """Return True if the history needs no line for this run."""
+        """Return True if the history needs no line: a sync with nothing new after a good run."""
         record = self.record
         if record.kind != "sync" or record.changed or not record.succeeded:
             return False

@@ -275,7 +275,8 @@ class Sync:
     def _accepted(self, commit: Commit) -> Accepted:
         """Return what the state records of a commit.
 
-        That is the highest serial seen, the module's identity, and the end of the signature.
+        That is the highest serial seen (with `accept_rollback` its own), the module's identity, and
+        the end of the signature.
         """
         serial = commit.info.serial
         if not self._options.accept_rollback:
@@ -310,7 +311,10 @@ class Sync:
         return self._upstream.metadata.first_answer(self._repository.newest_commit) != commit
 
     def _is_behind(self, commit: Commit) -> bool:
-        """Return True if `commit` is older than the applied one: try another upstream."""
+        """Return True if `check_serial` would refuse `commit`: try another upstream.
+
+        Never with `accept_rollback`.
+        """
         return not self._options.accept_rollback and is_rollback(commit, self._record.state)
 
 
