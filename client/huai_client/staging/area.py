@@ -168,7 +168,7 @@ class Staging(AbstractContextManager["Staging"]):
         self._patches.drop_left_of(file.path)
 
     def begin_to_write(self, files: int, size: int) -> None:
-        """Begin to write the files that arrived to disk, if there are enough of them.
+        """Begin to write the files that arrived to disk, if 16 MiB are waiting.
 
         `size` is the sum of their bytes.  Only the executor waits until they are written.
         """
@@ -250,7 +250,7 @@ class WriteBack:
         self._thread: threading.Thread | None = None
 
     def arrived(self, files: int, size: int) -> None:
-        """Count files and their bytes, and begin to write them once there are enough.
+        """Count files and their bytes, and begin to write them once there are 16 MiB.
 
         Does not wait.  A write in progress is finished first.
         """

@@ -53,7 +53,7 @@ class Incoming:
         finish: Finish | None,
         seen_digests: SeenDigests | None,
     ) -> None:
-        """Open the folder, made if absent.
+        """Open the folder in the area's handle `root`, made if absent.
 
         `finish` sets owner and mode of files once they are verified, if given.  `seen_digests` gets
         the digests of verified files that state none.
@@ -299,7 +299,11 @@ class Incoming:
     def _salvage(
         self, folder: int, name: bytes, path: bytes, files: Mapping[RelPath, File]
     ) -> None:
-        """Keep `name` in the handle `folder` as a partial of `path`; remove what cannot be one."""
+        """Keep `name` in the handle `folder` as a partial of `path`, or delete it.
+
+        Deletes anything but a regular file, and a file larger than its entry in `files`; a file
+        without an entry is kept.
+        """
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         file = files.get(RelPath(path))
         if stat.S_ISREG(status.st_mode) and (file is None or status.st_size <= file.size):

@@ -151,4 +151,5 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _open_regular(path: str, flags: int) -> int:
+    """Open a file without following a symlink or waiting for the other end of a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

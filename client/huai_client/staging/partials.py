@@ -32,7 +32,7 @@ class Partials:
     """The folder `partial` of the staging area: the beginnings of files, by a hash of the path."""
 
     def __init__(self, root: int) -> None:
-        """Open the folder, made if absent."""
+        """Open the folder in the area's handle `root`, made if absent."""
         self._handle = handles.own_directory(root, b"partial")
         self._names = handles.own_files(self._handle)
 

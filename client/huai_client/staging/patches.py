@@ -49,7 +49,10 @@ class Patches:
     """The folder `patches` of the staging area, made with the first patch of a file in place."""
 
     def __init__(self, root: int, journals: Journals | None) -> None:
-        """List what interrupted runs left.  `journals`: None if no file may be changed."""
+        """List what interrupted runs left below `root`, the area's handle.
+
+        `journals`: None if no file may be changed in place.
+        """
         self._root = root
         self._journals = journals
         self._new: dict[RelPath, Patch] = {}
@@ -226,5 +229,5 @@ def _change(target: int, content: int, ranges: list[tuple[int, int]]) -> None:
 
 
 def file_state(status: os.stat_result) -> tuple[int, int, int]:
-    """Return the values that change with the content of a file."""
+    """Return size, mtime and ctime (ns), which change with the content of a file."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -44,7 +44,7 @@ class ReadyStore:
     """The folders of verified content (`ready`), and of that to verify again (`unverified`)."""
 
     def __init__(self, root: int, boot: bytes) -> None:
-        """Open both folders, and move the files of another run from `ready` to `unverified`.
+        """Open both folders in `root`, the area's handle; move another run's files to `unverified`.
 
         `boot` names this boot; it is recorded in the area.
         """

@@ -62,7 +62,7 @@ def unusable(root: Path, error: OSError) -> HuaiError:
 
 
 def opened_tree(root: int) -> AbstractContextManager[int]:
-    """Hold a handle of the tree that contains the staging area."""
+    """Hold a handle of the tree whose staging area is the handle `root`."""
     return closing(os.open("../..", DIRECTORY, dir_fd=root))
 
 
