@@ -33,7 +33,7 @@ class HostLimit:
     """A limit for the connections to one host, across processes: each slot is a locked file."""
 
     def __init__(self, folder: Path, connections: int) -> None:
-        """Use the host's `folder`; other processes may allow another number of connections."""
+        """Use the host's `folder`, with `connections` slots; others may use another number."""
         self._folder = folder
         self.connections = connections
 
@@ -144,11 +144,14 @@ class Hosts:
         return HostLimit(self._folder / host.lower()[:_NAME_MAX], limit)
 
     def requests(self, service: str) -> int:
-        """Return the number of HTTP requests to send to `service` at a time."""
+        """Return the number of HTTP requests to send to `service` at a time.
+
+        That is 100, halved by each `fewer_requests` of this run.
+        """
         return self._requests.get(service, _REQUESTS)
 
     def fewer_requests(self, service: str) -> None:
-        """Halve the requests, because `service` has refused some as too many."""
+        """Halve the `requests` of this run, because `service` has refused some as too many."""
         self._requests[service] = max(1, self.requests(service) // 2)
 
     def refused_options(self, service: str) -> frozenset[str]:

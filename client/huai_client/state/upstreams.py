@@ -80,7 +80,8 @@ class _Services(Generic[R]):
     ) -> None:
         """Use `path`, which need not exist; without it nothing is written.
 
-        `refreshed` brings a row that was read up to date, or returns None to forget it.
+        `refreshed` brings a row that was read up to date, or returns None to forget it.  `age` is a
+        key: the rows of the least are dropped first.
         """
         self._path = path
         self._decoder = decoder
@@ -191,7 +192,7 @@ class UpstreamSpeed:
         return self._services.rows.get(service)
 
     def observe(self, service: str, size: int, seconds: float, first_byte: float = 0) -> None:
-        """Record a transfer of `size` bytes in `seconds`; a small one shows no rate.
+        """Record a transfer of `size` bytes in `seconds`; one below 64 KiB shows no rate.
 
         Its first byte came after `first_byte` seconds, 0 if unknown.
         """

@@ -160,8 +160,8 @@ class VerificationRecord(Database):
     def record_finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
         """Record that a part was fully verified, and its damage; drop its recorded position.
 
-        `identity` is that of the compared entries.  If a commit has changed the part meanwhile, the
-        time becomes negative.
+        With `content` its files were read, too.  `identity` is that of the compared entries.  If a
+        commit has changed the part meanwhile, the time becomes negative.
         """
         key = _key(part.path)
         changed = self._rows(
@@ -190,7 +190,7 @@ class VerificationRecord(Database):
         )
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
-        """Return the part in which a run stopped before its end, or None."""
+        """Return the part in which a run with this `content` stopped before its end, or None."""
         statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
         for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
             return Unfinished(_path(key), *rest)
