@@ -69,7 +69,7 @@ class PathJob(VerifyJob):
     ) -> StartedJob:
         """Begin behind `after`, as `VerifyJob.start` does.
 
-        Raises `NoSuchPathError` for a path in neither the commit nor the tree.
+        Raises `NoSuchPathError` for a path in neither the commit nor the tree, or in `.~tmp~`.
         """
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None

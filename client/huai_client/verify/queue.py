@@ -136,9 +136,9 @@ class Queue:
                 self._record.record_damage(path, self._before[path] + damaged[path])
 
     def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
-        """Return how many paths still differ after a repair, by those of `damaged` that were begun.
+        """Return how many paths an earlier run found to differ, by those of `damaged` it had begun.
 
-        An earlier run found these; it had begun the part.
+        A repair by this run does not concern them.
         """
         return {path: self._before[path] for path in damaged if path in self._before}
 

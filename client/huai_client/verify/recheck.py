@@ -59,7 +59,7 @@ class Recheck:
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
         """If the lock is free, compare the paths again, and report those that do differ.
 
-        If not, they wait for the next call.
+        If not, they wait for the next call.  `now` returns the tree that is expected at that time.
         """
         if self._pending:
             with suppress(LockedError), locked(self._lock):

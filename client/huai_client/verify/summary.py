@@ -107,6 +107,7 @@ def _sound(row: tuple[object, ...] | None, *kinds: type) -> bool:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    """Open the record to be read only; raises `sqlite3.Error` if it is missing."""
     uri = f"file:{quote(bytes(path))}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
 
