@@ -142,7 +142,10 @@ class _Run:
                 self._on_step(step, path(item))
 
     def _fail(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
-        """Record a failure; what depends on `path` has to wait."""
+        """Record a failure; what depends on `path` has to wait.
+
+        After a failed deletion only the directories above it stay.
+        """
         self.problems.append(FailedPath(error.path, error.reason))
         waiting = self._withholding
         if step is StepKind.REMOVE:
@@ -260,7 +263,7 @@ class _Run:
             return done if done.failure else RowResult(done.done, error)
 
     def find_whole_directories(self, plan: Plan, volatile: Collection[RelPath]) -> None:
-        """Find the directories that are published at once, and the final attributes of new ones."""
+        """Find final attributes of new directories; if no path waits, those to publish at once."""
         if plan.make:
             self._final = {directory.path: directory for directory in plan.directories}
         if plan.make and self._withholding.nothing:

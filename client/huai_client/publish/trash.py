@@ -191,6 +191,7 @@ def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
 
 
 def _batches(handle: int | None) -> list[TrashBatch]:
+    """Return the batches in the trash, the oldest first; other names are left out."""
     names = [] if handle is None else handles.list_names(handle)
     return sorted(batch for batch in map(parse_name, names) if batch is not None)
 
