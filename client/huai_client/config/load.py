@@ -54,7 +54,7 @@ NO_ATTEST = Attest()
 
 
 def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
-    """Convert tables, of which a later one takes precedence; `name` is the module's, in URLs.
+    """Convert tables, of which a later one takes precedence; `name` replaces `{name}` in URLs.
 
     Raises `ConfigError` with `place` and the key that is wrong.
     """
@@ -335,7 +335,8 @@ def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
 def _module(path: Path, name: str, table: object, common: tuple[object, ...] = ()) -> Module:
     """Convert the table of module `name`, with the checks that cost very little.
 
-    `path` is the file, named in a `ConfigError`; `common` has the table `[attest]`, if any.
+    `path` is the file, named in a `ConfigError`; `common` has the table `[attest]`, if any.  With a
+    list, modes and owners are by default those of this machine.
     """
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
