@@ -148,7 +148,10 @@ class Changes:
             ) from error
 
     def _lines_of(self, step: StepKind, path: RelPath) -> Iterator[_Line]:
-        """Yield the lines for one step; a moved directory ends in `/`, and includes its content."""
+        """Yield the lines for one step; a moved directory ends in `/`, and includes its content.
+
+        No line for the final attributes of a new directory.
+        """
         if step is StepKind.MOVE and path in self._moves:
             old, forwarded = self._moves[path]
             yield ListKind.DELETED, old + b"/"

@@ -81,7 +81,10 @@ class HookRunner:
         on_line: Callable[[str, str], None],
         ended: Callable[[HookRun], None],
     ) -> None:
-        """Pass the run so far as `began`; `on_line` gets a hook's name and each line of output."""
+        """Take the run so far (`began`); `ended` gets each result.
+
+        `on_line` gets a hook's name and each line that it prints.
+        """
         self._mirror = mirror
         self._hooks = mirror.config.hooks
         self._began = began
