@@ -64,7 +64,10 @@ def refusal(
 def _signed(
     changed: Changed, view: RepositoryView, signed: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[RelPath, str]]:
-    """Yield the files to verify, with the suffixes of their detached signatures."""
+    """Yield the signed files that change, or whose signatures do, with the suffixes of these.
+
+    A suffix is empty for a signature in the file.
+    """
     for path in sorted(view.keys() | changed.entries.keys()):
         name = basename(path).decode("utf-8", "surrogateescape")
         for pattern, ending in signed:

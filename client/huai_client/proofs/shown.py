@@ -191,8 +191,8 @@ def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath,
 def _end(path: RelPath, contents: _Contents) -> RelPath | None:
     """Return the known file that `path` leads to, over at most eight symlinks; else None.
 
-    A target that is absolute, leads above the root, or has `..` after a name is None: the kernel
-    may find another file there.
+    None as well for a target that is absolute, leads above the root, or has `..` after a name: the
+    kernel may find another file there.
     """
     for _ in range(_HOPS):
         content = contents.get(path)
