@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def overdue(since: int, span: str, now: int) -> bool:
-    """Return True if `span` has passed since `since`; False if `since` is 0."""
+    """Return True if `span`, such as "7d", has passed since `since`; False if `since` is 0.
+
+    `since` and `now` in seconds since the epoch.
+    """
     return since > 0 and since + seconds(span) <= now
 
 
