@@ -62,9 +62,10 @@ def verify(
 ) -> Verdicts:
     """Return the results of comparing `files` with those below the directory `folder`.
 
-    Compares size, time and digest.  `placed`: inodes, by path, of files that were there before.
-    `cut`: the run that wrote there was interrupted.  `finish`: sets their attributes.  An exception
-    of `check`, which is called now and then, ends the comparison.
+    Compares size, time and digest.  `placed`: inodes, by path, of files that were there before; one
+    that still has it counts as missing.  `cut`: the run that wrote there was interrupted.
+    `finish`: sets their attributes.  An exception of `check`, which is called now and then, ends
+    the comparison.
     """
     path = os.fsencode(handle_path(folder))
     run = dict(placed or {}), cut, finish
