@@ -30,7 +30,7 @@ def check_connected(
     """Raise `MissingObjectError` if any object below `tree` is missing; subtract from `work`.
 
     `complete` are trees whose objects are all here.  Memory grows with the number of trees here,
-    not with how often they are named.
+    not with how often they are named.  Raises `FormatError` if `work` is exceeded.
     """
     work = work or WorkLimit()
     work.check()
