@@ -20,10 +20,10 @@ class AnnounceError(HuaiError):
 
 
 def announce(tree: Path, announcement: Announcement) -> bool:
-    """Write the file into `tree` if it is missing or differs; return True if it was written.
+    """Write `announcement` as the file `huai-upstream` into `tree`, unless it is there unchanged.
 
-    It is replaced in one step.  Raises `AnnounceError` if it cannot be written, and
-    `EmptyRootError` for an empty tree: the next commit would contain nothing else.
+    Returns True if it was written, in one step.  Raises `AnnounceError` if it cannot be written,
+    and `EmptyRootError` for an empty tree: the next commit would contain nothing else.
     """
     path, text = tree / FILE_NAME, announcement.encode()
     try:

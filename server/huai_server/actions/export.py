@@ -33,10 +33,10 @@ from huai_server.store.repository import Head, Repository, metadata_errors
 def plan_export(
     name: str, module: Module, *, folder: str | None = None, only: Sequence[str] = ()
 ) -> ExportPlan:
-    """Return the export that a module's configuration describes.
+    """Return the plan for the export that a module's configuration describes.
 
-    `folder` and `only` replace the configured folder and dialects.  Raises `ConfigError` for a
-    path that is not valid.
+    `folder` and `only`, if given, replace the configured folder and dialects; the plan's `exported`
+    has the files of both.  Raises `ConfigError` for a path that is not valid.
     """
     configured = _request_of(name, module.export)
     place = _place(module, module.export.folder)
@@ -79,7 +79,10 @@ def export_after_commit(
 
 
 def _request_of(name: str, table: ModuleExport) -> ExportRequest:
-    """Return the request that the table `export` of server.toml describes, with defaults."""
+    """Return the request that the table `export` of server.toml describes.
+
+    Without values there, `list_name` is the module's name, and `host` that of this machine.
+    """
     return ExportRequest(
         dialects=table.files,
         list_name=table.list_name or name,
@@ -91,9 +94,10 @@ def _request_of(name: str, table: ModuleExport) -> ExportRequest:
 
 
 def _place(module: Module, folder: str) -> Place:
-    """Return the place of `folder`: inside the tree if the folder is, as spelt or resolved.
+    """Return the place of `folder`, an absolute path, or one relative to the tree.
 
-    Raises `ConfigError` for a path in the tree that is not valid.
+    An absolute one is in the tree if it is below it, as spelt or resolved.  Raises `ConfigError`
+    for a path in the tree that is not valid.
     """
     tree = os.fsencode(module.path)
     if not folder.startswith("/"):

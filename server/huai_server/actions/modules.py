@@ -52,7 +52,7 @@ class AfterCommit(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst exit code of the failed updates; OK without one."""
+        """The worst exit code of failed updates, `FALLBACK` for the attr tree's; OK without one."""
         failures = (self.export.failure, *self.static.failures)
         codes = [failure.exit_code for failure in failures if failure]
         return worst_exit_code([ExitCode.FALLBACK, *codes] if self.attr_tree.failure else codes)
@@ -103,10 +103,11 @@ class Removed(NamedTuple):
 
 
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
-    """Write a module into server.toml, and make its folder; creates the state root if missing.
+    """Write a module into server.toml; make the state root, and the module's folder, if missing.
 
-    Returns the error that keeps the fallback from serving the module, or None.  Raises
-    `ConfigError` if the name exists, or it or a value is not valid.
+    The folder is made only by the owner of the root.  Returns the error that keeps the fallback
+    from serving the module, or None.  Raises `ConfigError` if the name exists, or it or a value is
+    not valid.
     """
     with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +175,8 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
     """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path.
 
-    Raises `UnknownModuleError`, `RelayedError`, and `StoreError` for a damaged repository.
+    They are numbers of entries in the base.  Raises `UnknownModuleError`, `RelayedError`, and
+    `StoreError` for a damaged repository.
     """
     from huai_server.commit import shard_plan, shard_scan
     from huai_server.commit.shard_record import shards_folder
@@ -188,7 +190,7 @@ def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
 def digest(
     root: Path, name: str, limits: ReadLimits, engine: str = ""
 ) -> "Committed[DigestResult]":
-    """Compute and commit digests that commits left out; update all that depends on the commit.
+    """Compute and commit missing digests, within `limits`; update all that depends on the commit.
 
     `engine` is the URL of an engine, empty for the configured one, if any.  Raises `NoDigestsError`
     if the module is configured without digests, `NoCommitError`, and
@@ -315,9 +317,9 @@ def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterComm
 
 
 def _publish_static(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
-    """Write the static files of the newest commit, and their copies, unless they are up to date.
+    """Write the static files of the newest commit, and their copies; errors are in the result.
 
-    Errors are in the result.
+    Does nothing if the files are up to date, unless the module has copies or is relayed.
     """
     places = module_places(root, name)
     # A relay's own files have the content URLs, which server.toml may have changed.
@@ -330,7 +332,7 @@ def _publish_static(root: Path, config: ServerConfig, name: str) -> StaticUpdate
 
 
 def _signing_keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
-    """Return the keys that sign commits, made if they are missing; None for unsigned commits."""
+    """Return the keys that sign commits, None for unsigned commits; raises as `open_keys` does."""
     if not config.signing:
         return None
     from huai_server.signing.keys import open_keys

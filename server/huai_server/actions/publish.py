@@ -50,9 +50,10 @@ def publish_module(
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
-    """Write the static files of the newest commit to all places; errors are in the result.
+    """Write the static files of the newest commit to the repository and all copies.
 
-    Waits for other publications of the module without a time limit.
+    Errors are in the result, which names only the copies.  Waits for other publications of the
+    module without a time limit.
     """
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
@@ -68,7 +69,10 @@ def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) 
 
 
 def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
-    """Return the folder or the bucket at `to`; raises `NoLibraryError` and `NoBucketError`."""
+    """Return the target of the module's files in the folder or bucket `to`; makes nothing yet.
+
+    Raises `NoLibraryError` and `NoBucketError`.
+    """
     if not is_bucket(to):
         closed = config.module(name).is_private
         return StaticFolder(module_folder(Path(to), name), Path(to), closed=closed)

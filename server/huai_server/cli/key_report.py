@@ -51,7 +51,7 @@ def fingerprint(public: str) -> str:
 
 
 def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
-    """Print the trusted keys, and their threshold; `path` is that of the key file."""
+    """Print the trusted keys, the signing one (in the file `path`), and lines for client.toml."""
     newest = keys.chain.newest
     needed = f", {newest.threshold} of {len(newest.keys)} sign" if newest.threshold > 1 else ""
     console.result(f"version {newest.version} of the keys{needed}")

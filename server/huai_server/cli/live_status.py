@@ -32,7 +32,10 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 
 
 def status_row(name: str, state: ModuleState, watched: Watched | None, damaged: int) -> Row:
-    """Return the row of a module with `damaged` files; marked if it needs attention."""
+    """Return the row of a module with `damaged` files.
+
+    It needs attention if there is a problem, damage or a pending commit.
+    """
     words = _words(state, watched, damaged)
     attention = bool(state.problem or damaged or state.pending)
     if state.head is None:
@@ -51,7 +54,7 @@ def status_row(name: str, state: ModuleState, watched: Watched | None, damaged: 
 
 
 def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
-    """Describe the state of a module, with all that holds of it, the worst first."""
+    """Describe the state of a module: problem, damage, signatures, runs; the worst comes first."""
     states = [state.problem.message] if state.problem else []
     states += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
     states += [pending_text(state.pending)] if state.pending else []

@@ -69,7 +69,7 @@ def notify_of_signature(
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":
-    """Return the subject of a notification: where which work on which module failed, and advice."""
+    """Return a notification's subject: the module's `work` on this host, its tree, and advice."""
     from huai_program.notify.notification import Subject
     from huai_program.notify.notifier import this_host
 

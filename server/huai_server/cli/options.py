@@ -145,6 +145,7 @@ def run_all(one: Callable[[str], int], names: tuple[str, ...], console: Console)
     """
 
     def call(name: str) -> int:
+        """Call `one`; a `PermissionError` becomes a `StorageError`."""
         try:
             return int(one(name))
         except PermissionError as error:  # the state belongs to another user

@@ -123,12 +123,15 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
 
 
 def totals_values(info: CommitInfo) -> dict[str, int]:
-    """Return totals for JSON."""
+    """Return the totals of a commit, with the number of all entries, for JSON."""
     return {**info.totals._asdict(), "entries": info.totals.entries}
 
 
 def failure_text(done: "Committed[CommitResult]") -> str:
-    """Return why a commit, or an update after it, failed, as one line."""
+    """Return why a commit, or an update after it, failed, as one line.
+
+    That is the first problem or failure with the number of others, or the exit code's meaning.
+    """
     failures = [failure.message for failure in done.after.failures]
     problems = [f"{show(each.path) or '.'}: {each.reason}" for each in done.result.problems]
     first, *more = [*problems, *failures] or [done.exit_code.meaning]

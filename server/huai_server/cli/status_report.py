@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded by the code that reads the state
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
-    """Return the fields of a module's commits, for JSON; None for what it has not."""
+    """Return a module's path, newest and pending commit, problem and running process, for JSON."""
     head = state.head
     return {
         "module": name,
