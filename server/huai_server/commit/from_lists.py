@@ -49,7 +49,10 @@ def commit_lists(
 
 
 def _unseen_directory(making: NextCommit, root: Path, files: Collection[RelPath]) -> str:
-    """Return why lists are not enough if a directory of the export is new; else an empty text."""
+    """Return why lists are not enough if one of `files` is in a new directory; else an empty text.
+
+    A directory is new if it is in the tree at `root`, and not in the last commit.
+    """
     assert making.past is not None  # noqa: S101 - without a commit, everything is scanned
     for path in {parent(path) for path in files}:
         if making.past.directory(path) is None and os.path.isdir(os.path.join(bytes(root), path)):
@@ -67,8 +70,8 @@ def _commit_listed(
 ) -> CommitResult:
     """Commit the listed paths, and the files of `export`, which are written into the tree.
 
-    Raises `ListsNotEnoughError` if the tree must be scanned, and, unless `allow_empty`,
-    `EmptyRootError` for an empty tree.
+    Commits nothing if no listed path exists, or did before.  Raises `ListsNotEnoughError` if the
+    tree must be scanned, and, unless `allow_empty`, `EmptyRootError` for an empty tree.
     """
     past, head, record = making.past, making.head, making.record
     assert head is not None  # noqa: S101 - without a commit, everything is scanned

@@ -50,10 +50,12 @@ class DigestResult(NamedTuple):
     head: Head
     """The newest commit, made now or before."""
     changed: bool
+    """True if a commit was made."""
     missing: int
     """Files of the newest commit without a digest."""
     hashed_files: int
     hashed_bytes: int
+    """The files that this run read, and their bytes."""
     problems: tuple[Problem, ...]
     """Files that could not be read, or changed meanwhile."""
 

@@ -45,7 +45,7 @@ def build_listed(
             raise ListsNotEnoughError(f"the file system at {show(path)} is not mounted any more")
 
     def check_foreign(paths: list[bytes]) -> None:
-        """Raise `ListsNotEnoughError` where old entries may have to stay."""
+        """Raise `ListsNotEnoughError` for a new mount point unless it was empty and stays so."""
         for path in paths:
             is_known = any(is_within(path, top) for top in before)
             is_empty = making.module.one_file_system and _is_empty(past[0], RelPath(path))
@@ -76,7 +76,7 @@ def _is_mounted(path: bytes) -> bool:
 
 
 def _is_empty(past: Snapshot, path: RelPath) -> bool:
-    """True if the last commit has nothing below a path."""
+    """True if the last commit has no directory at a path, or nothing in it."""
     below = past.subtree(path)
     own = next(below, None)
     return own is None or (not own.leaves and next(below, None) is None)

@@ -112,15 +112,20 @@ class NextCommit:
         )
 
     def save_record(self, head: Head, *, scan_time: int, commits_by_lists: int) -> None:
-        """Write the record of how `head`, the newest commit, was made."""
+        """Write the record of how `head`, the newest commit, was made.
+
+        `scan_time` is that of the last whole scan, in seconds since the epoch; `commits_by_lists`
+        is the number of commits since then.
+        """
         settings = settings_of(self.module)
         record = ListRecord(head.commit, scan_time, commits_by_lists, settings)
         LIST_RECORD.save(self.places.lists, record)
 
     def _expires_soon(self) -> bool:
-        """True if the newest commit needs a new signature, though nothing else is new.
+        """True if less than half of the validity of the newest commit's signature is left.
 
-        A commit from the future does, too: the clock was wrong, and downstreams wait until then.
+        Also for a commit from the future: the clock was wrong, and downstreams wait until then.
+        False without keys.
         """
         keys, head = self._keys, self.head
         if keys is None or head is None:

@@ -23,5 +23,6 @@ class Remark(NamedTuple):
 
     kind: str
     number: int
+    """The number of all its paths."""
     paths: tuple[RelPath, ...]
     """The first paths, in tree order."""

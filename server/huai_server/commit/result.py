@@ -52,6 +52,7 @@ class CommitResult(NamedTuple):
     head: Head
     """The newest commit, made now or before."""
     changed: bool
+    """True if a commit was made."""
     counts: Counts = Counts()
     problems: tuple[Problem, ...] = ()
     """Paths that could not be read; their old entries stay."""
@@ -59,6 +60,7 @@ class CommitResult(NamedTuple):
     """Entries left out on purpose, and those that may cause downstreams trouble."""
     hashed_files: int = 0
     hashed_bytes: int = 0
+    """The files that this run read for their digests, and their bytes."""
     listed: ListedResult | None = None
     missed: int | None = None
     """Entries that differ although no list named them since the last scan of the whole tree.
@@ -77,6 +79,7 @@ class AuditResult(NamedTuple):
     head: Head
     counts: Counts
     first: tuple[Difference, ...]
+    """The first differences."""
     problems: tuple[Problem, ...]
 
     @property

@@ -87,6 +87,7 @@ class ScrubResult(NamedTuple):
     head: Head
     files: int
     bytes: int
+    """The files that this run read, and their bytes."""
     changed: int
     """Files that differ from the commit in size or mtime, and wait for the next one."""
     record: ScrubRecord
@@ -304,7 +305,7 @@ class _Run:
         return done
 
     def _forget_until(self, last: bytes) -> None:
-        """Move damage of files up to `last` to `_former`: it was found again, or is repaired."""
+        """Move damage in the batch that ends with `last` to `_former`: found again, or repaired."""
         after = self._round.after
         begin = b"" if after is None else tree_order(after, directory=False)
         end = tree_order(last, directory=False)
@@ -383,5 +384,5 @@ def following_round(current: Round, span: int | None, now: int) -> Round:
 
 
 def _round_seconds(span: int) -> int:
-    """Return the planned length of a round: nine tenths of the period."""
+    """Return the planned length of a round in seconds: nine tenths of the period `span`."""
     return max(1, span * 9 // 10)

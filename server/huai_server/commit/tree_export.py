@@ -34,7 +34,10 @@ class WrittenTree(NamedTuple):
 
 
 def prepare(root: Path, options: CommitOptions, export: "ExportOfTree") -> None:
-    """Create the directories of an export; raises `EmptyRootError` if the tree is empty before."""
+    """Create the directories of an export.
+
+    Raises `EmptyRootError` if the tree is empty before, unless `allow_empty`.
+    """
     if not options.allow_empty and not holds_anything(root):
         raise empty_root_error(root)
     export.prepare()

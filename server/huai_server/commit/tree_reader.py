@@ -64,6 +64,7 @@ class DigestOptions(NamedTuple):
     """The engine's options for digests: which content it reads, and where digests are stored."""
 
     folder: bytes
+    """The folder with the table of digests, to which new ones are added."""
     more_folders: list[bytes]
     """Folders with further tables of digests, which are only read."""
     threads: int
@@ -87,6 +88,7 @@ class ReadTree(NamedTuple):
     """A tree that was read and written as git objects."""
 
     tree: bytes
+    """The id of the root directory's tree."""
     totals: Totals
     skipped: int
     """Entries that no snapshot can hold."""
@@ -104,6 +106,7 @@ class ListedTree(NamedTuple):
     """The result of reading listed paths."""
 
     tree: bytes
+    """The id of the root directory's tree."""
     totals: Totals
     problems: tuple[Problem, ...]
     remarks: tuple[Remark, ...]
@@ -189,8 +192,9 @@ class TreeReader:
     ) -> ReadTree:
         """Scan the tree, and write its objects; `keep_pairs` is called with groups of hardlinks.
 
-        `accept_mounts`: commit the present entries where a file system came or went.  Of shards in
-        `part`, totals, problems, remarks and mount points are missing in the result.
+        `past` is the last commit, whose entries stay where reading fails, None before the first
+        one. `accept_mounts`: commit the present entries where a file system came or went.  Of
+        shards in `part`, totals, problems, remarks and mount points are missing in the result.
         """
         tree, (totals, skipped), report, now, (_, open_groups, shards) = self.read_part(
             past, keep_pairs, writer, accept_mounts=accept_mounts, part=part
@@ -368,7 +372,10 @@ def require_digests(name: str, module: Module) -> None:
 
 
 def scan_options(module: Module) -> ScanOptions:
-    """Return the options for scanning the tree of a module, which also exclude `LEFT_OUT`."""
+    """Return the options for scanning the tree of a module.
+
+    They also exclude ftpsync's lock files and huai's own attestation at its top (`LEFT_OUT`).
+    """
     return ScanOptions(
         one_file_system=module.one_file_system,
         owners=module.owners,
