@@ -84,7 +84,7 @@ def _public_key(place: str, line: str) -> str:
 
 
 def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
-    """Raise `ConfigError`, which names `place`, unless each is an address or a network."""
+    """Raise `ConfigError`, which names `place`, unless all `proxies` are addresses or networks."""
     from ipaddress import ip_network  # loads slowly
 
     try:

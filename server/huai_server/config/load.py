@@ -61,12 +61,12 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
-        """The modules that are served to unmodified rsync clients."""
+        """The modules that are served to unmodified rsync clients (`Module.in_fallback`)."""
         return {name: each for name, each in self.modules.items() if each.in_fallback}
 
     @property
     def attr_modules(self) -> dict[str, Module]:
-        """The modules that list from an attr tree."""
+        """The modules of the fallback that list from an attr tree, and not from the real tree."""
         return {
             name: each
             for name, each in self.fallback_modules.items()
@@ -180,7 +180,7 @@ def load(root: Path) -> ServerConfig:
 
 
 def _fallback_folder(root: Path) -> str:
-    """Return the default folder for attr trees, which no two state roots share."""
+    """Return the default folder for attr trees: `ROOT/fallback`, below /run for /var/lib/huai."""
     real = Path(os.path.realpath(root))
     return Fallback().folder if real == _PACKAGED_ROOT else str(real / "fallback")
 

@@ -21,13 +21,18 @@ class Retention(NamedTuple):
     """The number of newest commits to keep, and the length of a history."""
 
     def is_full(self, length: int) -> bool:
-        """Return True if the commit after a history of this length begins another one."""
+        """Return True if the commit after a history of this length begins another one.
+
+        False without `seconds`.
+        """
         return self.seconds is not None and length >= self.commits
 
     def drops(self, serial: int, time: int, *, newest: int, now: float) -> bool:
-        """Return True if a history may be dropped whose last commit has this serial and time.
+        """Return True if a history whose last commit has this serial and time may be dropped.
 
-        `newest` is the serial of the newest commit.  Times are seconds since the epoch.
+        The commit must be older than `seconds` at `now`, and have at least `commits` newer ones;
+        `newest` is the serial of the newest.  False without `seconds`.  Times are seconds since the
+        epoch.
         """
         if self.seconds is None:
             return False
@@ -35,7 +40,7 @@ class Retention(NamedTuple):
 
 
 def is_worth_repack(dropped: int, left: int) -> bool:
-    """Return True if dropping `dropped` commits is worth rewriting the `left` remaining ones.
+    """Return True if dropping `dropped` commits is worth rewriting `left`, at most twice as many.
 
     Otherwise a busy module, whose histories expire every other day, would be rewritten as often.
     """

@@ -266,7 +266,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def relay_urls(self) -> tuple[str, ...]:
-        """The content URLs of a relayed module, which its upstream's commits do not name."""
+        """The configured content URLs of a relayed module, not its commits'; empty for others."""
         return self.content_urls if self.relay else ()
 
     @property
@@ -281,7 +281,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def retention(self) -> Retention:
-        """The commits to keep."""
+        """The commits to keep, by `keep` and `keep_commits`."""
         span = None if self.keep == "forever" else seconds(self.keep)
         return Retention(span, self.keep_commits)
 
