@@ -32,16 +32,17 @@ class Dialect(NamedTuple):
     paths: Callable[[ExportRequest], tuple[RelPath, ...]]
     """Returns the paths of the files below the export's folder."""
     texts: Callable[[Source, ExportRequest], Texts]
+    """Yields the files to write, each with its content."""
 
 
 def _arch_texts(source: Source, request: ExportRequest) -> Texts:
-    """Yield Arch Linux's files: the times of the last change and of the last check."""
+    """Yield Arch Linux's files: the commit's time, and that of the last heartbeat after it."""
     yield _UPDATE, _time_line(source.time)
     yield _SYNC, _time_line(source.stamp(request.heartbeat))
 
 
 def _stamp_texts(source: Source, request: ExportRequest) -> Texts:
-    """Yield the time of the last check, for programs that probe mirrors.
+    """Yield `timestamp`: the time of the commit, or of a later heartbeat, for probes of mirrors.
 
     Mirmon reads the first line of its probe's output, mirrorbits the first word of the file that
     `TraceFileLocation` names.
@@ -54,7 +55,10 @@ def _time_line(seconds: int) -> Iterator[bytes]:
 
 
 def _ls_texts(source: Source, _: ExportRequest) -> Texts:
-    """Yield the output of `ls -lR`, compressed, as on Debian's and GNU's mirrors."""
+    """Yield the output of `ls -lR`, compressed, as on Debian's and GNU's mirrors.
+
+    The files that exports write are left out.
+    """
     yield _LS, _compress(FileList(source.snapshot.arguments, source.left_out, "ls-lR"))
 
 
@@ -72,11 +76,11 @@ def _sums_paths(request: ExportRequest) -> tuple[RelPath, ...]:
 
 
 def _sums_texts(source: Source, request: ExportRequest) -> Texts:
-    """Yield a `B3SUMS` for each directory of the request, as `b3sum --check` reads it.
+    """Yield a `B3SUMS`, for `b3sum --check`, of each directory of the request in the commit.
 
     As in other checksum files, a backslash before a line marks a name with an escaped backslash or
-    newline.  Leaves out files without a digest, and names that are not UTF-8 or hold a carriage
-    return, because `b3sum` does not accept them or not in each list.
+    newline.  Leaves out files of exports, files without a digest, and names that are not UTF-8 or
+    hold a carriage return, because `b3sum` does not accept them or not in each list.
     """
     for directory in request.sums:
         listing = source.snapshot.listing(directory)
@@ -86,7 +90,7 @@ def _sums_texts(source: Source, request: ExportRequest) -> Texts:
 
 
 def _sum_lines(source: Source, files: Iterator[File]) -> Iterator[bytes]:
-    """Yield the lines of b3sum for files with a digest and a name that is text."""
+    """Yield lines of b3sum for files; leave out exported ones, missing digests, unusable names."""
     for file in files:
         name = basename(file.path)
         if file.digest and file.path not in source.exported.files and _is_text(name):

@@ -26,6 +26,7 @@ class Place:
     """The folder that an export writes to."""
 
     tree: bytes
+    """The path of the tree."""
     inside: RelPath | None
     """The folder relative to the tree's root; None if it is outside the tree."""
     outside: bytes = b""
@@ -67,7 +68,7 @@ class ExportResult:
 
 
 def exported_files(place: Place, request: ExportRequest) -> tuple[RelPath, ...]:
-    """Return the files of an export that are in the tree, relative to its root."""
+    """Return the files of an export relative to the tree's root; none if its folder is outside."""
     if place.inside is None:
         return ()
     return tuple(join(place.inside, path) for path in all_paths(request))
@@ -81,6 +82,7 @@ class UncommittedTree:
     size: int
     """The bytes of all files."""
     time: int
+    """The time of the commit, in seconds since the epoch."""
     exported: Exported
 
 
@@ -89,8 +91,9 @@ def export(
 ) -> tuple[Head, ExportResult]:
     """Write the requested files; `exported` are those that any export of the module writes.
 
-    The caller holds the module's lock.  Returns the described commit and the result.  Raises
-    `NoCommitError`, `ExportError` if a file cannot be written, and `FolderError`.
+    The caller holds the module's lock.  Returns the described commit, the newest that changed other
+    files, and the result.  Raises `NoCommitError`, `ExportError` if a file cannot be written, and
+    `FolderError`.
     """
     head = _find_described(repository, exported)
     if head is None:
@@ -148,7 +151,10 @@ def _is_same(old: Snapshot, new: Snapshot, exported: Exported) -> bool:
 
 
 def _is_exported(change: Difference, exported: Exported) -> bool:
-    """Return True if an export made the change: to one of its files, or a directory with one."""
+    """Return True if an export made the change: to one of its files, or a directory with one.
+
+    Such a directory may only be new, or differ in its time.
+    """
     if not isinstance(change, Change):
         return False
     if change.path in exported.files:
@@ -159,7 +165,10 @@ def _is_exported(change: Difference, exported: Exported) -> bool:
 
 
 def _source_of(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
-    """Return the source of an export; `size` (of all files) and `time` are of its commit."""
+    """Return the source of an export from a commit with this `time` and `size` of all files.
+
+    The source's size leaves out the files that exports write.
+    """
     own = (snapshot.leaf(path) for path in exported.files)
     size -= sum(leaf.size for leaf in own if isinstance(leaf, File))
     return Source(module, snapshot, size, time, int(clock()), exported)

@@ -30,7 +30,7 @@ _IMAGES = tuple(
 
 
 def paths(request: ExportRequest) -> tuple[RelPath, ...]:
-    """Return the paths of the three lists."""
+    """Return the paths of imagelist, fullfilelist and fullfiletimelist."""
     name = request.list_name.encode()
     return (RelPath(b"imagelist-" + name), _FULL, RelPath(b"fullfiletimelist-" + name))
 
@@ -56,7 +56,10 @@ class Lists:
         yield times, self._time_list()
 
     def _rows(self, style: Literal["times"] | tuple[bytes, ...]) -> Iterator[bytes]:
-        """Yield the rows of a list, and set `left_out` after the last one."""
+        """Yield the rows of a list, and set `left_out` after the last one.
+
+        `style` is `times`, or the suffixes of the paths to list, none for all paths.
+        """
         rows = FileList(self._source.snapshot.arguments, self._source.left_out, style)
         yield from rows
         self.left_out = rows.left_out

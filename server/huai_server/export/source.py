@@ -62,6 +62,7 @@ class Source:
     time: int
     """The time of the commit, in seconds since the epoch."""
     now: int
+    """The time of the export, in seconds since the epoch, for heartbeats."""
     exported: Exported
 
     def stamp(self, heartbeat: int) -> int:

@@ -26,7 +26,7 @@ def paths(request: ExportRequest) -> tuple[RelPath, ...]:
 
 
 def texts(source: Source, request: ExportRequest) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
-    """Yield the trace file and the list."""
+    """Yield the trace file and the list of trace files."""
     yield _trace_path(request), _trace_lines(source, request)
     yield _LIST, _names_by_time(source, request)
 
@@ -36,7 +36,10 @@ def _trace_path(request: ExportRequest) -> RelPath:
 
 
 def _trace_lines(source: Source, request: ExportRequest) -> Iterator[bytes]:
-    """Yield the lines of a trace file, as Debian's mirrors have them."""
+    """Yield the content of a trace file, as Debian's mirrors have it, in one piece.
+
+    Its lines have the dates, program, host, architectures (if any) and upstream.
+    """
     when = datetime.fromtimestamp(source.stamp(request.heartbeat), UTC)
     started = datetime.fromtimestamp(source.time, UTC)
     moment, _, year = when.ctime().rpartition(" ")
@@ -68,7 +71,10 @@ def _architectures(source: Source) -> list[str]:
 
 
 def _names_by_time(source: Source, request: ExportRequest) -> Iterator[bytes]:
-    """Yield the names of the trace files in the commit by time, and our own last."""
+    """Yield the names of the trace files in the commit by time, and our own last, in one piece.
+
+    Names that cannot be a host's are left out.
+    """
     own = _trace_path(request)
     listing = source.snapshot.listing(_FOLDER)
     entries = decode_listing(listing) if listing else ()

@@ -18,12 +18,12 @@ _UNITS = ("", "K", "M", "G", "T", "P")
 
 
 def paths(_: ExportRequest) -> tuple[RelPath, ...]:
-    """Return the path of the file."""
+    """Return the path of `tunasync.json`."""
     return (_PATH,)
 
 
 def texts(source: Source, request: ExportRequest) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
-    """Yield the file."""
+    """Yield `tunasync.json`, with the module as a successful job."""
     now = source.stamp(request.heartbeat)
     status = job(source.module, source.time, (now, now), request.upstream, source.size)
     yield _PATH, iter((json.dumps([status], indent=1).encode() + b"\n",))
