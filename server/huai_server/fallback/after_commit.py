@@ -33,7 +33,8 @@ class AttrTreeUpdate(NamedTuple):
 def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
     """Update the attr tree of `name` to the newest commit, if it exists; errors are in the result.
 
-    Also deletes the attr trees of modules that are not in server.toml, or list from none any more.
+    One of another state root or user is left alone.  Also deletes the attr trees of modules that
+    are not in server.toml, or list from none any more.
     """
     config, update = load(root), AttrTreeUpdate()
     if not Path(config.fallback.folder).is_dir():

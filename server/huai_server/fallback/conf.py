@@ -30,7 +30,7 @@ class FallbackModule(NamedTuple):
 def render(
     settings: Fallback, modules: Mapping[str, FallbackModule], folder: Path, *, privileged: bool
 ) -> str:
-    """Return the text of rsyncd.conf; raises `ConfigError` for a value that it cannot hold.
+    """Return the text of rsyncd.conf; raises `ConfigError` for clashing names, and unusable values.
 
     `folder` is for lock files.  Without `privileged` rsync cannot change its user, and the text
     names none.
@@ -49,9 +49,10 @@ def render(
 
 
 def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
-    """Return the names that differ from another one in case only, each with its error.
+    """Return the names that rsync cannot tell from another one or from `global`, with their errors.
 
-    Rsync merges their sections, with the path of the last one, so none of them can be served.
+    It ignores case, and merges their sections, with the path of the last one, so none of them can
+    be served.
     """
     alike: dict[str, list[str]] = {_GLOBAL: [_GLOBAL]}
     for name in names:
@@ -69,7 +70,7 @@ def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
 
 
 def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, object]]:
-    """Yield the global settings of rsyncd.conf."""
+    """Yield the global settings of rsyncd.conf; user and group only if `privileged`."""
     if privileged:
         yield "uid", settings.uid
         yield "gid", settings.gid or "*"
@@ -130,7 +131,7 @@ def _extra(name: str, text: str) -> list[str]:
 
 
 def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:
-    """Yield a line for each non-empty value; rsync has defaults for the empty ones."""
+    """Yield a line for each value with a text; raises `ConfigError` for an unusable one."""
     for name, value in values:
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         if text:

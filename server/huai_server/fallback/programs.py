@@ -154,7 +154,7 @@ class Daemon:
 
 
 def is_running(group: int) -> bool:
-    """Return True if connections of a listener that has ended run; reaps those that ended.
+    """Return True while connections of an ended listener run; reap those that ended.
 
     The group's number cannot be reused until this process has waited for the last of them.
     """
@@ -166,7 +166,7 @@ def is_running(group: int) -> bool:
 
 
 def end_group(group: int) -> None:
-    """End all connections of a listener that has ended: by SIGTERM, after 2 s by SIGKILL."""
+    """End the connections of an ended listener, `group`: by SIGTERM, after 2 s by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if is_running(group):
             os.killpg(group, number)
@@ -272,7 +272,7 @@ def _environment(library: Path | None) -> dict[str, str]:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise `DaemonListenError` if an address that rsync is going to bind is in use or unusable."""
+    """Raise `DaemonListenError` if `port` is in use or unusable on `host`; empty: any address."""
     try:
         addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -309,4 +309,5 @@ def _end_with(parent: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
+    """Call prctl(2); raises `OSError`."""
     libc.call("prctl", option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)

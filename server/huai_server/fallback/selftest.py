@@ -84,7 +84,7 @@ class _SelfTest:
         return self._place / "copy"
 
     def _make(self) -> None:
-        """Create a real tree and its attr tree, then change the real tree."""
+        """Create a real tree and its attr tree, then change all files of the real tree but one."""
         generation = self._places.generations / "1"
         generations.make_own_folder(self._places)
         for folder in (generation, self._real):

@@ -139,6 +139,7 @@ def check_confinement(settings: Fallback, library: Path) -> str | None:
 
 
 def _render_text(trees: Trees, settings: Fallback) -> str:
+    """Return the rsyncd.conf of the modules that can be served now; raises as `render` does."""
     folder = Path(settings.folder)
     return render(settings, trees.served(), folder, privileged=os.geteuid() == 0)
 
@@ -219,7 +220,10 @@ class _Service:
         return self._trees.config.fallback
 
     def _tick(self) -> None:
-        """Restart an ended daemon, reload, refresh and check attr trees, all if due."""
+        """Restart an ended daemon, reload server.toml, update and check attr trees, all if due.
+
+        Then replaces rsyncd.conf if its text changed.
+        """
         self._restart_if_ended()
         self._reload()
         self._trees.refresh()
@@ -263,7 +267,7 @@ class _Service:
         self._start_again()
 
     def _start_again(self) -> None:
-        """Restart the daemon; after a failure `_restart_if_ended` tries again."""
+        """Restart the daemon; a failure is reported, and `_restart_if_ended` tries again."""
         try:
             self._start_daemon()
         except HuaiError as error:
@@ -340,7 +344,7 @@ class _Service:
             self._is_building = False
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
-        """End the loop; raise `_StopError` inside a build."""
+        """End the loop after SIGTERM or SIGINT; raise `_StopError` inside a build."""
         self._stopping = True
         self._wake.set()
         if self._is_building:
@@ -348,6 +352,6 @@ class _Service:
             raise _StopError
 
     def _reload_now(self, _number: int, _frame: FrameType | None) -> None:
-        """Let the loop read server.toml again at once."""
+        """Let the loop read server.toml again at once, after SIGHUP."""
         self._stamp = ()
         self._wake.set()

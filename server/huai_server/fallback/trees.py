@@ -34,6 +34,7 @@ class _Failure(NamedTuple):
     """A failed update, which is tried again after a pause, or at once for a newer commit."""
 
     not_before: float
+    """The earliest time of the next attempt, by `Trees.clock`."""
     commit: str | None
 
 
@@ -48,6 +49,7 @@ class Trees:
     root: Path
     config: ServerConfig
     on_update: Callable[[str, AttrTreeResult], None] = _ignore
+    """Called with a module's name and the result after its attr tree was built or updated."""
     on_message: Callable[[str], None] = _ignore
     """Called with other messages, such as an error because of which a module is not served."""
     building: Building = nullcontext
@@ -60,9 +62,9 @@ class Trees:
     _look_until: float = 0.0
 
     def refresh(self) -> None:
-        """Update outdated attr trees, and delete those without a module.
+        """Build missing attr trees, update outdated ones, and delete those without a module.
 
-        Errors are reported, not raised; after one, a module waits for a while or a newer commit.
+        Errors are reported, not raised; after one, a module waits for 30 s or a newer commit.
         """
         for name, error in self._clashes.items():
             if self._is_due(name):
@@ -93,7 +95,10 @@ class Trees:
                         self._update_tree(tree, rebuild=True)
 
     def served(self) -> dict[str, FallbackModule]:
-        """Return the modules that can be served now, by name, with their paths in rsyncd.conf."""
+        """Return the modules that can be served now, by name, with their paths in rsyncd.conf.
+
+        Leaves out clashing names, and modules whose attr tree is missing or another root's.
+        """
         modules = {}
         clashes = self._clashes
         for name, module in self.config.fallback_modules.items():
@@ -107,7 +112,7 @@ class Trees:
         return modules
 
     def images(self) -> Iterator[Path]:
-        """Yield the images of the modules that can be served now."""
+        """Yield the EROFS images of the modules that can be served now."""
         for tree in self._attr_trees():
             if tree.module.fallback.kind == "erofs" and self._is_served(tree):
                 generation = generations.served_generation(tree.fallback)
@@ -115,7 +120,7 @@ class Trees:
                     yield tree.erofs.image(Path(generation))
 
     def left_out(self) -> Iterator[tuple[str, str]]:
-        """Yield the configured modules that cannot be served, each with the reason."""
+        """Yield the modules that cannot be served, with reasons: the name, or no own attr tree."""
         yield from ((name, error.message) for name, error in self._clashes.items())
         for tree in self._attr_trees():
             if not tree.fallback.tree.is_symlink():
@@ -125,10 +130,11 @@ class Trees:
 
     @property
     def _clashes(self) -> dict[str, ConfigError]:
-        """The modules that cannot be served because of their names."""
+        """The modules that cannot be served because of clashing names, with the errors."""
         return clashing_names(self.config.fallback_modules)
 
     def _attr_trees(self) -> list[AttrTree]:
+        """Return the configured attr trees, made or not; leaves out modules with clashing names."""
         names = (each for each in self.config.attr_modules if each not in self._clashes)
         return [attr_tree(self.root, self.config, name) for name in names]
 
@@ -138,7 +144,7 @@ class Trees:
         return tree.fallback.tree.is_symlink() and tree.is_own
 
     def _is_due(self, name: str) -> bool:
-        """True unless an update has just failed, and no newer commit was made since."""
+        """True unless an update failed less than 30 s ago, and no newer commit was made since."""
         failure = self._failures.get(name)
         return (
             failure is None
@@ -157,7 +163,8 @@ class Trees:
     def _update_tree(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
         """Bring an attr tree to the newest commit; report it if it changed, or with `look`.
 
-        Raises `LockedError` at once if another run changes it, and as `ensure` does.
+        `rebuild` is as for `ensure`.  Raises `LockedError` at once if another run changes it, and
+        as `ensure` does.
         """
         result = ensure(tree, rebuild=rebuild, look=look, wait=0, building=self.building)
         if look or result.action != "none":

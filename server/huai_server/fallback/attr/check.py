@@ -40,7 +40,9 @@ class AttrReport:
     commit: str
     """Hex id of the commit in the state of the attr tree."""
     entries: int
+    """The number of compared entries."""
     differences: int
+    """The number of faults, those of the links of the attr tree included."""
     shown: tuple[str, ...]  # prose: a key of the output
 
 

@@ -114,7 +114,10 @@ class _Ensure:
         self._started = time.monotonic()
 
     def run(self, *, rebuild: bool, look: bool) -> AttrTreeResult:
-        """Build the attr tree, update it, or leave it; then delete unserved generations."""
+        """Build the attr tree, update it, or leave it; then delete unserved generations.
+
+        `rebuild` and `look` are as for `ensure`.
+        """
         state = None if rebuild else self._load_usable(look=look)
         if state is None:
             result = self._build()
@@ -212,7 +215,10 @@ class _Ensure:
     def _result(
         self, action: Literal["none", "updated", "built"], changes: int, unowned: int
     ) -> AttrTreeResult:
-        """Return the result; `unowned` is the number of owners that could not be set."""
+        """Return the result of an `action` on so many entries (`changes`).
+
+        `unowned` is the number of owners that could not be set.
+        """
         entries = self._head.info.totals.entries
         return AttrTreeResult(
             action,
@@ -227,7 +233,7 @@ class _Ensure:
         )
 
     def _warnings(self, unowned: int) -> Iterator[str]:
-        """Yield warnings about owners that could not be set."""
+        """Yield warnings about `unowned` entries, and about owners that are unknown here."""
         if unowned:
             yield f"{unowned:,} entries have another owner here: only root can change owners"
         unknown = sorted(self._owners.unknown) if self._owners else []

@@ -16,7 +16,7 @@ from huai_server.state.paths import FallbackPlaces
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` if it is missing, so that any daemon can traverse it whatever the umask."""
+    """Make `folder` and those above, if missing, for any daemon to traverse whatever the umask."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

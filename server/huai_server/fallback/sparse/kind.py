@@ -66,7 +66,7 @@ class SparseKind(AttrTreeKind):
         return plan_update(generation, old, new, owners)
 
     def discard(self, generation: Path) -> None:
-        """Delete the folder."""
+        """Delete the folder `generation`."""
         delete_tree(generation)
 
 

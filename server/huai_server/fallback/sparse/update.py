@@ -32,7 +32,8 @@ def building(generation: Path) -> Path:
 def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> Update:
     """Compare the snapshots, and return the update of `generation` from `old` to `new`.
 
-    Changes nothing yet.
+    Entries that differ only in what rsync does not list (`UNLISTED`) are left out.  Changes nothing
+    yet.
     """
     moves: list[Moved] = []
     changed: list[Change] = []
@@ -61,7 +62,7 @@ def _apply(
     new: Snapshot,
     owners: OwnerIds | None,
 ) -> int:
-    """Change the entries of a generation; return the number whose owner could not be set."""
+    """Make changes and moves in a generation; return the number whose owner could not be set."""
     place = building(generation)
     delete_tree(place)
     place.mkdir(mode=0o700)
@@ -116,7 +117,7 @@ def _make_leaves(maker: Maker, entries: Sequence[Entry], links: Iterable[Entry])
 
 
 def _moved_links(moves: Sequence[Moved], new: Snapshot) -> Iterator[Entry]:
-    """Yield the leaves next to hardlinks below moved directories, which may have a new leader."""
+    """Yield the leaves of moved directories that have hardlinks, which may have a new leader."""
     for move in moves:
         for listing in new.subtree(move.new):
             if b"\th" in listing.leaves:
