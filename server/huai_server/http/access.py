@@ -82,7 +82,7 @@ class Access:
         self._failures = Limiter(_FAILURES, 0, 0, per_address=_FAILURES_EACH)
 
     def client(self, scope: Mapping[str, Any]) -> str:
-        """Return the client's address for limits; empty if it is unknown."""
+        """Return the client's address for limits, from the ASGI `scope`; empty if it is unknown."""
         return client_address(scope, self._address_of)
 
     async def admit(self, scope: dict[str, Any], send: Send) -> Send:
@@ -142,7 +142,7 @@ class Access:
         return self.seen_by(credentials, purpose)
 
     def seen_by(self, credentials: Credentials, purpose: Scope = "read") -> Mapping[str, Path]:
-        """Map each module that `credentials` may see now to its repository."""
+        """Map each module that `credentials` may see now for a `purpose` to its repository."""
         public = self._registry.served().modules
         if credentials is _ANONYMOUS:
             return public
@@ -158,14 +158,14 @@ class Access:
         return repository
 
     def unknown(self, scope: Mapping[str, Any]) -> HttpError:
-        """Return the error for a module that is missing or hidden: status 401 or 404."""
+        """Return the error for a missing or hidden module: 401 if a token may help, else 404."""
         if _KEY not in scope and self._registry.served().private:
             silent = prefers_html(scope["headers"])
             return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
 
     def check_operator(self, scope: Mapping[str, Any]) -> None:
-        """Raise status 401, so that a browser asks for a token, without one for `operator`."""
+        """Raise status 401, so that a browser asks for a token, unless it sent an operator's."""
         if not credentials_of(scope).has(self._registry, "operator"):
             raise HttpError(
                 401,
@@ -175,7 +175,10 @@ class Access:
             )
 
     def check_login(self, scope: Mapping[str, Any]) -> None:
-        """Raise an `HttpError` that makes a browser ask for a token, unless one was sent."""
+        """Raise status 401, so that a browser asks for a token, unless one was sent.
+
+        Raises nothing if no module is private.
+        """
         if _KEY not in scope and self._registry.served().private:
             raise _unauthorized(_CHALLENGE)
 

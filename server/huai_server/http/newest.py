@@ -60,7 +60,7 @@ class Newest:
             return self._commit and self._commit[1]
 
     def _refresh(self) -> None:
-        """Read the newest commit, unless the branch has not moved."""
+        """Read the newest commit if the branch has moved, or cannot be read."""
         state = read_branch(self._repository)
         if state is None or state != self._state:
             self._read()

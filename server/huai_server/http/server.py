@@ -148,7 +148,7 @@ def _uvicorn_config(settings: Listen, app: Application) -> uvicorn.Config:
 
 
 def _log_requests() -> None:
-    """Send uvicorn's request log to standard error, one line for each request."""
+    """Send uvicorn's request log to standard error, a line for each request, with masked tokens."""
     handler = logging.StreamHandler()
     handler.addFilter(_hide_tokens)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
@@ -193,7 +193,7 @@ class _Server(uvicorn.Server):
             self._started()
 
     def _listen_with_tls(self, sockets: Iterable[socket.socket]) -> None:
-        """Start to accept TLS connections, and to follow certificates."""
+        """Start to accept TLS connections, if it is configured, and to follow certificates."""
         if self._tls is None:
             return
         listeners = [TlsListener(self._tls, each, self._make_connection) for each in sockets]

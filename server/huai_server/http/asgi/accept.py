@@ -33,7 +33,7 @@ def _weight(parameters: Iterable[str]) -> float:
 
 
 def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """True for a person's browser: it names HTML; programs name JSON, anything or nothing."""
+    """True if the Accept headers weigh HTML above JSON, as those of browsers do."""
     accepted = {_HTML: 0.0, _JSON: 0.0}
     for name, value in headers:
         if name == b"accept":

@@ -92,7 +92,7 @@ class Body:
         return self._chunks
 
     async def wait_for_disconnect(self) -> None:
-        """Wait until the client has hung up, then raise `ClientGoneError`."""
+        """Wait until the body is read and the client has hung up, then raise `ClientGoneError`."""
         await self._over.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -139,7 +139,7 @@ class Inflater:
         self._stream = zlib.decompressobj(_GZIP_WBITS)
 
     def slices(self, data: bytes) -> Iterator[bytes]:
-        """Inflate the next part of the stream, in slices; raises status 400 if it is damaged."""
+        """Inflate a part of the stream, in slices; status 400 for damage, or data after the end."""
         while True:
             if self._stream.eof and data:
                 raise HttpError(400, "there is data after the gzip stream of the request")

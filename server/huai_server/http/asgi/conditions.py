@@ -26,7 +26,7 @@ class Validators(NamedTuple):
 
 
 def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
-    """Return 304 or 412 by the conditions of a GET, or None to serve it (section 13.2.2)."""
+    """Return 304 if not modified, 412 for a failed condition, None to serve it (section 13.2.2)."""
     match, since = headers.get("if-match"), headers.get("if-unmodified-since")
     if match is not None:
         if not _names_strongly(match, validators.etag):
@@ -55,7 +55,7 @@ def respond(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Return a response with an ETag of `text`, or with status 304 if the request names that.
+    """Return a response with an ETag of `text`; 304 instead of 200 if the request names that.
 
     Its Cache-Control is no-cache, unless `headers` have another.
     """

@@ -62,7 +62,10 @@ class Connection(HttpToolsProtocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of an unfinished head; close the connection if it is too long."""
+        """Parse `data`; close the connection if an unfinished head is too long.
+
+        Starts the timer of a head that begins.
+        """
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -79,7 +82,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_begin(self) -> None:
-        """Begin a request, whose scope leads to this connection."""
+        """Begin a request, and put this connection into the `extensions` of its scope."""
         super().on_message_begin()
         self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
 
@@ -123,7 +126,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start the timer that closes the connection if the client does not go on reading."""
+        """Start the timer that closes the connection unless the client continues to read."""
         super().pause_writing()
         if self._credit is None:
             self._credit = self.pause_seconds
@@ -151,6 +154,7 @@ class Connection(HttpToolsProtocol):
         return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
 
     def _start_head_timer(self) -> None:
+        """Close the connection in `head_seconds`, unless `_stop_head_timer` is called."""
         self._head_timer = self.loop.call_later(self.head_seconds, self.transport.close)
 
     def _stop_head_timer(self) -> None:
@@ -169,6 +173,7 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
     def process(
         self, msg: str, kwargs: MutableMapping[str, Any]
     ) -> tuple[str, MutableMapping[str, Any]]:
+        """Return the message with the client's address before it, or `local` without one."""
         return f"{(self.extra or {})['client'] or 'local'}: {msg}", kwargs
 
 

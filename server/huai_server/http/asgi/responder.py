@@ -66,7 +66,7 @@ class Responder:
         await self.end()
 
     async def begin(self, size: int) -> None:
-        """Send the head of a response of `size` bytes."""
+        """Send the head of a response with `size` bytes after the prefix."""
         await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
 
     async def piece(self, data: bytes) -> None:

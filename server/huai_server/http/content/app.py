@@ -128,8 +128,8 @@ class ContentApp:
     async def read_small(self, name: str, file: File, client: str) -> bytes | None:
         """Return the content of a file of a commit for a page; empty for one over 64 KiB.
 
-        `client` is the client's address.  None if the file has changed or is not served, or takes
-        longer than a second.
+        `client` is the client's address.  None if the file has changed or is not served, the server
+        is busy, or it takes longer than a second.
         """
 
         async def read() -> bytes | None:

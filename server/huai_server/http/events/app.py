@@ -111,7 +111,7 @@ class EventsApp:
                     due = clock() + _pause()
 
     def _last_seen(self, headers: Iterable[tuple[bytes, bytes]]) -> int:
-        """Return the number of the last event that the subscriber has; 0 if it needs all."""
+        """Return the number in the header `Last-Event-ID`; 0 without a valid one of this run."""
         header = next((value for name, value in headers if name == b"last-event-id"), b"")
         match = _NUMBER.fullmatch(header)
         if match is None or match[1].decode() != self._news.epoch:

@@ -42,10 +42,12 @@ class Event(NamedTuple):
     """A new commit of a module."""
 
     number: int
+    """A number greater than those of all events before, in this run of the server."""
     module: str
     data: "Mapping[str, object]"
     """The fields of the commit that are sent."""
     text: bytes
+    """The text that subscribers are sent."""
 
 
 class News:

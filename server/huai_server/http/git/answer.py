@@ -93,8 +93,8 @@ class _Response:
     async def _check_end(self, gathered: bytes) -> None:
         """Wait for git's end, and log its failure; raise an error unless `gathered` reports it.
 
-        `gathered` is what git sent so far, and not sent to the client yet.  The error is an
-        `HttpError`.
+        `gathered` is what git sent so far, and not sent to the client yet.  The error is status 400
+        for a fault of the client, else 500.
         """
         code, talk = await self._child.finish()
         if not code:

@@ -194,7 +194,7 @@ def _check_service(query: bytes) -> None:
 
 
 def _unknown_error(name: str, operation: str) -> HttpError:
-    """Return the error for an unknown address, with a hint for the person who typed it."""
+    """Return the error for an unknown address: 403 for a push or the dumb protocol, else 404."""
     if not name or not operation:
         return HttpError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
     if operation == "git-receive-pack":

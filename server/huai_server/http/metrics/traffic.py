@@ -42,7 +42,7 @@ class Traffic:
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a request, by its path."""
+    """Return the kind of a request, such as `git` or `page`, by its path."""
     return next(kind for prefix, kind in _PREFIXES if path.startswith(prefix))
 
 

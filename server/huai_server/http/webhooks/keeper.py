@@ -50,7 +50,7 @@ def origin_of(url: str) -> str:
 def deliver(
     hook: WebHook, data: Mapping[str, object], identity: str, is_over: Callable[[], bool]
 ) -> None:
-    """Send `data` to `hook` once; `is_over` is polled for a reason to stop.
+    """Send `data` to `hook` once, in a signed POST; `is_over` is polled for a reason to stop.
 
     `identity` names the delivery in all its attempts.  Every failure is an `UnreachableError`.
     """
@@ -172,7 +172,7 @@ class WebHooks:
             return self._news.stopped or self._newest(event.module, event.number) is not None
 
         async def pause(seconds: float) -> None:
-            """Wait, until the hook or the event is of no use."""
+            """Wait for `seconds`, or until the notification is of no use."""
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0 and not is_no_use():
                 await self._news.wait(left)
