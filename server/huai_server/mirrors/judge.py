@@ -38,7 +38,7 @@ class Commits(NamedTuple):
     def lag(self, serial: int, now: int) -> int:
         """Return the seconds until `now` for which a commit newer than `serial` has existed.
 
-        The true lag is longer if the commit after `serial` was dropped.
+        0 for the newest.  The true lag is longer if the commit after `serial` was dropped.
         """
         if serial >= self.newest:
             return 0

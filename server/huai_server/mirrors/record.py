@@ -50,6 +50,7 @@ class Probe(msgspec.Struct, frozen=True):
     serial: int
     """The serial that the mirror attested then."""
     files: int = 0
+    """The number of files that were compared."""
     path: str = ""
     """The first wrong or missing file in display form, or empty."""
     reason: str = ""
@@ -57,7 +58,7 @@ class Probe(msgspec.Struct, frozen=True):
 
     @property
     def trusted(self) -> bool:
-        """True if the mirror may be offered to clients."""
+        """True unless the probe found other content or missing files."""
         return self.verdict not in {"lies", "stale"}
 
 
@@ -81,7 +82,7 @@ def holding_path(folder: Path, module: str, downstream: str) -> Path:
 
 
 def probe_path(folder: Path, module: str, downstream: str) -> Path:
-    """Return the path of a `Probe`."""
+    """Return the path of a `Probe`; the parameters are as for `holding_path`."""
     return folder / module / f"{downstream}.probe"
 
 

@@ -134,7 +134,11 @@ def _state_of(
     commits: Commits,
     now: int,
 ) -> MirrorState:
-    """Return a mirror's state; it is offered if recent, complete and not refuted by a probe."""
+    """Return a mirror's state at `now`, in seconds since the epoch.
+
+    It is offered if it is recent and complete, its URLs are allowed, and the last probe found
+    neither other content nor missing files.
+    """
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
     silence = now - attestation.time

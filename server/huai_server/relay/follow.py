@@ -30,6 +30,7 @@ class _Attempt(NamedTuple):
     stamp: FileStamp
     failure: str = ""
     pause: float = 0.0
+    """Seconds from a failure to the next attempt; 0 after a success."""
     retry_at: float = 0.0
     """The time of the next attempt after a failure (monotonic clock)."""
 
@@ -50,7 +51,7 @@ class Follower(PeriodicThread):
         self._attempts: dict[str, _Attempt] = {}
 
     def look(self) -> None:
-        """Relay each module whose applied commit changed, or failed before; log new failures."""
+        """Relay modules with a newly applied commit, or a failure to retry; log new failures."""
         modules = self._read_config().modules
         relayed = {name: each for name, each in modules.items() if each.relay}
         for name in self._attempts.keys() - relayed.keys():

@@ -58,9 +58,9 @@ class _Read(NamedTuple):
 def examine(root: Path, request: Path, signer: Signer) -> Examined:
     """Check the commit in the file `request`; raises `SigningError` if a client would refuse it.
 
-    Also for a key that is not among its keys, and a serial that was signed before.  Keeps nothing,
-    and signs nothing.  `root` is the state root of this machine, which has the commits that were
-    signed before.  Raises `LockedError` after 30 s.
+    Also if the signer's key is not among its keys, and for a serial that was signed before.  Keeps
+    nothing, and signs nothing.  `root` is the state root of this machine, which has the commits
+    that were signed before.  Raises `LockedError` after 30 s.
     """
     with _unpack_request(root, request) as (_, new):
         return _judge(root, new, signer)
@@ -152,7 +152,10 @@ def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
 
 
 def _check_continues(former: _Read, new: _Read) -> None:
-    """Raise `SigningError` unless name, serial and keys continue the former commit."""
+    """Raise `SigningError` unless name, serial and keys continue the former commit.
+
+    The same commit again is allowed.
+    """
     old, serial = former.pending, new.pending.info.serial
     if new.pending.info.module != old.info.module:
         raise _refusal(f"the module was called {old.info.module} before")

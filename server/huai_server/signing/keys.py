@@ -242,7 +242,7 @@ def _configured_keys(keys: ServerKeys) -> tuple[str, ...]:
 
 
 def _check_configured(keys: ServerKeys, signing: Signing) -> None:
-    """Raise `SigningError` if the newest keys have other cosigners, or another threshold."""
+    """Raise `SigningError` if the newest keys lack a configured key, or have another threshold."""
     newest = keys.chain.newest
     if signing.threshold != newest.threshold or not set(_configured_keys(keys)) <= set(newest.keys):
         raise SigningError(

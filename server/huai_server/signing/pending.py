@@ -93,7 +93,7 @@ def _pending(repository: Repository, name: str) -> tuple[str, PendingCommit]:
 def _check_current(
     repository: Repository, name: str, keys: ServerKeys, pending: PendingCommit
 ) -> None:
-    """Raise `SigningError` for a pending commit that downstreams would no longer accept."""
+    """Raise `SigningError` if the keys changed since the pending commit, or it has expired."""
     chain = read_keys(pending.tree, repository)
     if chain is None or chain.newest != keys.chain.newest:
         raise SigningError(

@@ -137,7 +137,8 @@ def _run(
 ) -> bytes:
     """Return the signature that `command` prints for `message`, which it reads as standard input.
 
-    Raises `SigningError` if it fails, or takes longer than `seconds`.
+    Its words `{namespace}` and those in `values` are replaced.  Raises `SigningError` if it fails,
+    or takes longer than `seconds`.
     """
     values = {"{namespace}": namespace, **values}
     words = [values.get(word, word) for word in command]
