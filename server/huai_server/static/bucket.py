@@ -116,7 +116,7 @@ class Bucket:
         self._write(name, path, _FOREVER)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Upload the head, which caches may keep for 10 s."""
+        """Upload a file that changes, such as the head; caches may keep it for 10 s."""
         self._write(name, content, _SECONDS)
 
     def names(self, folder: str) -> dict[str, float]:

@@ -37,7 +37,11 @@ class Advanced(NamedTuple):
 
 
 def sources(commits: Iterable[int], new: int) -> list[int]:
-    """Return the serials of `commits` from which steps lead to `new`, the previous one first."""
+    """Return the older serials of `commits` from which packs to `new` are made, newest first.
+
+    They are the previous commit and, for each of `LEVELS` whose block `new` begins, the first
+    commit of the block before.
+    """
     before = sorted(serial for serial in commits if serial < new)
     if not before:
         return []
@@ -50,14 +54,14 @@ def sources(commits: Iterable[int], new: int) -> list[int]:
 
 
 def first_head(serial: int, commit: str) -> Static:
-    """Return a head with one commit and no file."""
+    """Return a head with the commit `commit` of this serial, and no file."""
     return Static({serial: commit}, ())
 
 
 def advance(head: Static, serial: int, commit: str, new_steps: Iterable[Step]) -> Advanced:
-    """Return the head with one more commit and the steps to it.
+    """Return the head with one more commit, and `new_steps` to it.
 
-    Steps of a block that is finished by it are moved from the head to `closed`.
+    If it begins another block of `BLOCK` serials, steps of the one before are moved to `closed`.
     """
     commits = {serial: commit, **head.commits}
     steps = (*head.steps, *new_steps)
@@ -87,7 +91,10 @@ def set_full_pack(head: Static, file: StaticFile) -> Static:
 
 
 def drop_older(head: Static, floor: int) -> Static:
-    """Return the head without steps, lists and commits from before `floor`; the newest stays."""
+    """Return the head without steps, lists and commits from before the serial `floor`.
+
+    The newest commit stays.
+    """
     steps = tuple(step for step in head.steps if (step.old or step.new) >= floor)
     lists = tuple(each for each in head.lists if each.last >= floor)
     commits = {
@@ -99,7 +106,7 @@ def drop_older(head: Static, floor: int) -> Static:
 
 
 def find_full_pack(head: Static) -> Step | None:
-    """Return the step whose pack is complete, or None if the head has none."""
+    """Return the step whose pack needs no former commit, or None if the head has none."""
     return next((step for step in head.steps if step.old == NOTHING), None)
 
 
@@ -122,12 +129,12 @@ def is_small(head: Static) -> bool:
 
 
 def is_outdated(rest: Static, head: Static) -> bool:
-    """True if a list of the rest is so old that it must be written again."""
+    """True if the list `rest` must be written again: the head is in another group of 8 serials."""
     return rest.newest // _GROUP != head.newest // _GROUP
 
 
 def make_front(head: Static, rest: Static, file: StaticFile) -> Static:
-    """Return the head without what the list `rest` in `file` has, except the most recent steps."""
+    """Return the head with `file` named in place of what its list `rest` has; recent steps stay."""
     floor = sorted(head.commits)[-_RECENT - 1 :][0]
     steps = tuple(step for step in head.steps if step not in rest.steps or step.old >= floor)
     lists = tuple(each for each in head.lists if each not in rest.lists)
@@ -141,7 +148,7 @@ def list_of_rest(front: Static) -> ListOf | None:
 
 
 def _firsts(commits: Iterable[int]) -> set[int]:
-    """Return the first serial of each block."""
+    """Return the first of `commits` in each block of `BLOCK` serials."""
     firsts: dict[int, int] = {}
     for serial in sorted(commits):
         firsts.setdefault(serial // BLOCK, serial)
@@ -149,6 +156,6 @@ def _firsts(commits: Iterable[int]) -> set[int]:
 
 
 def _commits_of(commits: Mapping[int, str], steps: Iterable[Step]) -> dict[int, str]:
-    """Return those of `commits` from or to which one of `steps` leads."""
+    """Return those of `commits` (by serial) at which one of `steps` begins or ends."""
     serials = {serial for step in steps for serial in (step.old, step.new)}
     return {serial: commit for serial, commit in commits.items() if serial in serials}

@@ -83,7 +83,7 @@ class StaticFolder:
         self._changed.add(final.parent)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Make added files durable, then replace the head, durably, by a rename."""
+        """Make added files durable, then replace one that changes, durably, by a rename."""
         for folder in self._changed:
             sync_folder(folder)
         self._changed.clear()

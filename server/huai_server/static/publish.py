@@ -58,7 +58,9 @@ class Published(NamedTuple):
     files: int
     """The number of files written, without the head."""
     bytes: int
+    """The bytes of these files."""
     removed: int
+    """The number of unused files that were deleted."""
 
 
 def publish(
@@ -196,7 +198,10 @@ class _Publication:
             return self._add_pack(draft)
 
     def _with_full_pack(self, head: Static, newest: Head) -> Static:
-        """Return the head with a full pack; writes a new one if steps from the old cost much."""
+        """Return the head with a full pack; writes a new one if steps from the old cost much.
+
+        They do if the old one and they have more than 5/4 of its bytes.
+        """
         step = find_full_pack(head)
         if step is not None:
             way = cheapest(self._near_steps(head, step), [NOTHING], head.newest)
@@ -262,9 +267,9 @@ def _parse_static(text: bytes | None, name: str) -> Static | None:
 
 
 def _floor(repository: Repository, newest: Head, retention: Retention) -> int:
-    """Return the oldest serial from which steps lead: that of the oldest kept commit, at least 1.
+    """Return the oldest serial from which packs are made: that of the oldest kept commit, or 1.
 
-    Steps lead from at most the newest `COMMITS` commits.
+    They are made from at most the newest `COMMITS` commits.
     """
     most = newest.info.serial - COMMITS + 1
     past = repository.past()

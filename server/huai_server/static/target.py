@@ -74,7 +74,7 @@ class Target(Protocol):
         ...
 
     def replace(self, name: str, content: bytes) -> None:
-        """Replace the head, once all added files are durable."""
+        """Replace a file that changes, such as the head, once all added files are durable."""
         ...
 
     def names(self, folder: str) -> dict[str, float]:
