@@ -107,9 +107,9 @@ class _Check:
             self._faults.append(error.message)
 
     def _check_static(self) -> None:
-        """Read all static files that `HEAD` leads to, if it exists; record missing or damaged ones.
+        """Read the head of the static files, if any, and all that it names; record damaged ones.
 
-        That is the `HEAD` of the static files, not of the repository.
+        Missing ones count as damaged.
         """
         folder = self._repository.path / FOLDER
         packs: set[Path] = set()

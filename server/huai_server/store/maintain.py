@@ -28,7 +28,8 @@ _FACTOR = 2
 def roll_up(counts: Sequence[int]) -> int:
     """Return how many of the smallest packs to merge: 0, or 2 and more.
 
-    `counts` are the numbers of objects of all packs, ascending.
+    Then each pack has at least twice the objects of the next smaller one.  `counts` are the numbers
+    of objects of all packs, ascending.
     """
     split = len(counts) - 1
     while split > 0 and counts[split] >= _FACTOR * counts[split - 1]:
@@ -151,7 +152,7 @@ class _Maintenance:
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
-        """Replace `packs`, which are all, by one pack with the objects that a ref leads to.
+        """Replace `packs`, which are all, by one pack with all objects reachable from a ref.
 
         Then deletes the record that objects may be unreachable.
         """

@@ -54,7 +54,7 @@ class Repack:
     def note_unreachable(self) -> None:
         """Create the file `unreachable`, durably.
 
-        While it exists, each maintenance packs only objects that a ref leads to.
+        While it exists, each maintenance packs only objects that are reachable from a ref.
         """
         self._work.mkdir(exist_ok=True)
         self.unreachable.touch()
@@ -81,7 +81,7 @@ class Repack:
         return new
 
     def merge_reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
-        """Make one pack of all that a ref leads to, without the objects of `excluded` packs.
+        """Make one pack of all objects reachable from a ref, without those of `excluded` packs.
 
         `replace` gives it its name.  Raises `GitFailedError` if one of the commits `ends` (binary
         ids) is in none of these packs.

@@ -328,9 +328,10 @@ class Repository:
             raise error.within(commit) from None
 
     def _hold(self, pending: PendingCommit, needed: int) -> PendingCommitError:
-        """Make a commit pending, unless the pending one is as good; return the error to raise.
+        """Make a commit pending unless it need not replace the pending one; return the error.
 
-        `needed` is the number of cosignatures that a commit needs.
+        `PendingCommit.replaces` decides; `needed` is the number of cosignatures that a commit
+        needs.
         """
         former = self.pending()
         if former is None or pending.replaces(former[1]):

@@ -39,6 +39,7 @@ class Damage(msgspec.Struct, frozen=True):
     mtime: int
     """Nanoseconds since the epoch."""
     expected: bytes
+    """The committed digest."""
     found: bytes | None  # prose: a field of the file
     """The digest of its content; None if it cannot be read."""
     reason: str

@@ -14,6 +14,7 @@ class WatchRecord(msgspec.Struct, frozen=True):
     """The state of a watcher."""
 
     directories: int = 0
+    """Directories that are watched."""
     unwatched: int = 0
     """Directories that cannot be watched, nor those below; the next scan finds their changes."""
     since: int | None = None

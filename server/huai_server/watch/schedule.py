@@ -31,12 +31,12 @@ class Schedule:
         self._limit = self._last = now - self._delay
 
     def commit_later(self, now: float) -> None:
-        """Make a commit due after the maximum wait, unless one is already due."""
+        """Make a commit due `at_most` seconds after `now`, unless one is already due."""
         if self._limit is None:
             self._limit = self._last = now + self._at_most
 
     def add_events(self, now: float, events: int) -> None:
-        """Count events, and make a commit due `delay` later, at most `at_most` after the first."""
+        """Count events at `now`; a commit is due `delay` later, or `at_most` after the first."""
         self.changes += events
         self._last = now
         if self._limit is None:
@@ -49,7 +49,7 @@ class Schedule:
         self._before, self.since, self._limit, self.changes = self.since, None, None, 0
 
     def restore(self, now: float) -> None:
-        """Keep the changes of a failed commit waiting, and delay the next attempt."""
+        """Keep the changes of a failed commit waiting; retry it `at_most` seconds after `now`."""
         self.since = self.since if self._before is None else self._before
         self._limit = None
         self.commit_later(now)

@@ -175,7 +175,10 @@ class Watcher:
         notify("STATUS=watching")
 
     def _lists(self, changed: tuple[ChangeList, int] | None) -> ChangeLists | None:
-        """Return the paths to commit; None for the whole tree, as after a change of settings."""
+        """Return the paths to commit, from `changed` (list and number); None for the whole tree.
+
+        That is the case without `changed`, or if the settings of the module have changed.
+        """
         if changed is None or settings_of(load(self._root).module(self._name)) != self._settings:
             return None
         changes, paths = changed
