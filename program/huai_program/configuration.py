@@ -176,6 +176,7 @@ def insert_module(path: Path, name: str, values: dict[str, Any], *, hint: str, m
     """
 
     def insert(modules: Any) -> None:
+        """Add the table; raises `ConfigError` if the name exists."""
         if name in modules:
             raise ConfigError(f"module {name!r} exists already", hint=hint)
         modules[name] = values

@@ -25,6 +25,7 @@ class DelayedSignals:
         self._is_delaying = False
 
     def __enter__(self) -> Self:
+        """Replace handlers that Python code has set for both signals, in the main thread only."""
         if threading.current_thread() is threading.main_thread():  # no other one calls handlers
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)

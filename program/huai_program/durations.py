@@ -60,6 +60,6 @@ def parse(text: str) -> int:
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of a `Duration`."""
+    """Return the seconds of a `Duration`, which must not be one of its `words`."""
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)

@@ -130,6 +130,7 @@ def _report(
 
 
 def _write_message(program: str, message: str) -> None:
+    """Write a message to standard error; a stream that fails is ignored."""
     with suppress(OSError):  # without a reader the exit code still says it
         sys.stderr.write(f"{program}: {message}\n")
 

@@ -15,7 +15,7 @@ _NEVER = 1_000_000
 
 
 def collect_rarely() -> None:
-    """Search new values for cycles, and never old ones."""
+    """Let Python search new values for reference cycles rarely, and old ones never."""
     gc.set_threshold(_NEW, _ROUNDS, _NEVER)
 
 

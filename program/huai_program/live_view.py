@@ -51,7 +51,7 @@ class Table(NamedTuple):
     def columns(self, console: Console, most: int = sys.maxsize) -> Group:
         """Return what to print, at most `most` lines.
 
-        The state is cut to make room, and the last columns are left out.
+        Where the console is too narrow, the state is cut, and the last columns are left out.
         """
         columns = Columns(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
         columns.add_column(self.header[0], no_wrap=True, overflow="ellipsis", max_width=_LEAST)

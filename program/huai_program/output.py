@@ -89,13 +89,14 @@ class Output:
 def end_with_reader() -> None:
     """End the process when its output has no reader any more (`| head`).
 
-    For commands that change nothing.
+    For commands that change nothing; does nothing without an `Output`.
     """
     if isinstance(sys.stdout, _Text):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _text(stream: _Stream, before: object, *, by_line: bool) -> io.TextIOWrapper:
+    """Return a text stream on `stream` with the encoding of `before`; escapes what that lacks."""
     encoding = getattr(before, "encoding", None) or "utf-8"
     return _Text(io.BufferedWriter(stream), encoding, "backslashreplace", line_buffering=by_line)
 

@@ -45,7 +45,7 @@ def post(
     headers: Mapping[str, str],
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Send `values` as JSON, and return the status of the response.
+    """Send `values` as JSON, signed if the hook has a secret; return the status of the response.
 
     Raises `PostError` without a response, or once `is_over` returns True; `OSError` if the secret
     cannot be read, and `ValueError` if it is empty.

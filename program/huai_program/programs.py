@@ -132,7 +132,7 @@ class _RawOutput(PrintedLines):
         self._on_output = on_output
 
     def feed(self, piece: bytes) -> None:
-        """Pass on all of it."""
+        """Pass on all of `piece`, unchanged and without a limit."""
         self._on_output(piece)
 
 

@@ -79,6 +79,7 @@ class Refs:
                 _unlock(path.with_name(path.name.removesuffix(_OWN_LOCK)))
 
     def _packed_without(self, name: str) -> str:
+        """Return the text of packed-refs without the ref `name`, comments and commits of tags."""
         packed = sorted(self._read_packed().items())
         return "".join(f"{commit} {each}\n" for each, commit in packed if each != name)
 
@@ -120,7 +121,7 @@ def _replace(path: Path, content: Callable[[], str]) -> None:
 
 
 def _link(own: Path, lock: Path) -> bool | None:
-    """Link `own` as `lock`; None if that exists."""
+    """Link `own` as `lock`, and return True; None if `lock` exists."""
     with suppress(FileExistsError):
         lock.hardlink_to(own)
         return True

@@ -19,7 +19,7 @@ def read_shallow(repository: Path) -> frozenset[str]:
 
 
 def write_shallow(repository: Path, commits: Iterable[str]) -> None:
-    """Replace the ids in one durable step; without any the file is deleted."""
+    """Replace the ids in the file `shallow` by `commits`, durably; without any it is deleted."""
     new, path = sorted(commits), repository / "shallow"
     if not new:
         path.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ class Size(int):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Parse a value of a configuration file; `ValueError` with a message for people."""
+        """Parse a number, or a text such as `4G`; `ValueError` if malformed or below `least`."""
         size = amount(value, _UNITS)
         if size is None or size < cls.least:
             above = f" above {cls.least - 1}" if cls.least else ""

@@ -72,7 +72,10 @@ def check_keys(place: str, table: object, allowed: Collection[str]) -> None:
 
 
 def example(kind: type[msgspec.Struct], key: str) -> str:
-    """Return a line with a valid value, or an empty text if the key has none."""
+    """Return a TOML line with a valid value of `key`, or an empty text if it has no example.
+
+    The value is the key's `Example`, its literals, or its default if that is a number.
+    """
     hint = get_type_hints(kind, include_extras=True).get(key)
     for noted in getattr(hint, "__metadata__", ()):
         if isinstance(noted, Example):

@@ -17,7 +17,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 def names_of_modules(
     default_root: Callable[[], Path], names: Callable[[Path], Iterable[str]]
 ) -> Complete:
-    """Return a function that completes the modules of a state root, less those already typed.
+    """Return a function that completes the modules of `--root` or `default_root`, less those typed.
 
     `names` returns the modules of a root.
     """

@@ -28,6 +28,7 @@ class Subject(NamedTuple):
     work: Literal["sync", "commit", "scrub", "publish", "signature", "test"]
     """`test` for a test message, which names no module."""
     facts: tuple[tuple[str, str], ...] = ()
+    """Further lines of the text, each a name and a value."""
     advice: str = ""
     """A sentence with the commands that show more."""
 
@@ -36,6 +37,7 @@ class Failure(NamedTuple):
     """The failure of the last run."""
 
     code: int
+    """The exit code."""
     reason: str
     hint: str = ""
 
@@ -45,6 +47,7 @@ class Notification(NamedTuple):
 
     about: Subject
     runs: int
+    """The number of failed runs in a row."""
     since: int
     """The time of the first failure, seconds since the epoch."""
     failure: Failure | None

@@ -38,6 +38,7 @@ class Streak(NamedTuple):
     reported: bool = False
     """True if the failure was reported, and not yet the recovery."""
     running: bool = False
+    """True from the beginning of a run under a lock until its end."""
 
     def longer(self, now: int, *, running: bool = False) -> "Streak":
         """Return the streak with one more failure at `now`, in seconds since the epoch."""
@@ -109,7 +110,10 @@ class Notifier:
     def _run(
         self, before: Streak | None, work: Callable[[], Code], reason: Callable[[], str]
     ) -> Code:
-        """Do `work`, count how it ends, and notify if due; not after a signal or `LockedError`."""
+        """Do `work`, count how it ends, and notify if due; not after a signal or `LockedError`.
+
+        `before` is the streak before a run under a lock, else None.
+        """
         try:
             code = work()
         except Exception as error:
@@ -132,6 +136,7 @@ class Notifier:
         return load(self._path) if before is None else before
 
     def _count_failure(self, before: Streak, failure: Failure) -> None:
+        """Save the streak `before` with one more failure, and send a notification if it is due."""
         streak = before.longer(_now())
         save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
 
@@ -143,6 +148,7 @@ class Notifier:
             save(self._path, Streak())
 
     def _is_due(self, streak: Streak) -> bool:
+        """True if there are `after` failures in a row, as configured, and none was reported."""
         return streak.failed >= self._notify.after and not streak.reported
 
     def _report(self, streak: Streak, failure: Failure) -> Streak:

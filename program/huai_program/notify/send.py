@@ -47,7 +47,10 @@ def notify_all(notify: Notify, notification: Notification, warn: Callable[[str],
 
 
 def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
-    """Send by all ways of `notify` at once, within its time-out; return failures by key."""
+    """Send by all ways of `notify` at once; return the reasons of failures by key.
+
+    One that takes longer than its time-out is a failure.
+    """
     reasons: dict[str, str] = {}
     threads = []
     for key, way in ways(notify):
@@ -70,7 +73,7 @@ def _send_by(reasons: dict[str, str], key: str, way: Way, notification: Notifica
 
 
 def ways(notify: Notify) -> Iterator[tuple[str, Way]]:
-    """Yield each way of `[notify]` by its key."""
+    """Yield each configured way of `[notify]` with its key: `mail`, `web` or `command`."""
     if notify.mail:
         from huai_program.notify.mail import send_mail
 

@@ -118,5 +118,6 @@ def _is_address(text: str) -> bool:
 
 
 def _path_faults(key: str, path: str) -> list[str]:
+    """Return a fault unless `path`, the value of `key`, is absolute without NUL, or empty."""
     wrong = path and (not path.startswith("/") or "\0" in path)
     return [f"{key}: {path!r} is not an absolute path"] if wrong else []
