@@ -34,7 +34,7 @@ class File(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """A directory, such as `ROOT`."""
+    """A directory, such as `ROOT`; its attributes are as those of a `File`."""
 
     path: RelPath
     mtime: int

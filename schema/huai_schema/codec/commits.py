@@ -82,7 +82,7 @@ class CommitInfo(NamedTuple):
     """Devices, sockets, fifos and over-long paths of the tree, which no snapshot holds."""
 
     def encode(self) -> str:
-        """Return the message."""
+        """Return the commit message: a subject, and a trailer for each number."""
         counts = self.counts
         subject = (
             f"{self.module} {self.serial}: +{counts.added} -{counts.removed} ~{counts.changed}"
@@ -157,7 +157,7 @@ class CommitObject(NamedTuple):
 
 
 def encode_commit(tree: bytes, parent: str | None, time: int, message: str) -> bytes:
-    """Return a commit object by huai, of the git tree with the id `tree`.
+    """Return the unsigned commit object, by huai, of the git tree with the id `tree`.
 
     `parent` is a hex id, None for the first commit of a history; `time` is in seconds since the
     epoch.

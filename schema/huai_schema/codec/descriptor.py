@@ -123,7 +123,8 @@ def write_root(
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
     """Return the descriptor in a commit's git tree (`root`), and the id of the module's own tree.
 
-    Raises `FormatError` if it is malformed; for the descriptor before anything else.
+    Other items are ignored if their names begin in lower case.  Raises `FormatError` if it is
+    malformed; for the descriptor before anything else.
     """
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:

@@ -20,6 +20,7 @@ class Record(NamedTuple):
     attributes: int
     """One bit for each of `_ATTRIBUTES` that differs."""
     text_end: int
+    """The end of its part of the text."""
     errno: int
     missing: int
     """The number of missing entries."""

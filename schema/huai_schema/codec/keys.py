@@ -60,7 +60,7 @@ class KeyChain(NamedTuple):
 
     @property
     def newest(self) -> Keys:
-        """The trusted keys."""
+        """The newest version of the keys, which are the trusted ones."""
         return self.versions[-1].keys
 
     def encode(self) -> bytes:
@@ -89,8 +89,9 @@ class KeyChain(NamedTuple):
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
         """Return the chain with one more version; drops the oldest ones if it gets too long.
 
-        Raises `FormatError` if `keys` are not valid, do not follow the last version, or a signature
-        is wrong or missing.
+        Raises `FormatError` if `keys` are not valid or do not follow the last version, a signature
+        is wrong, or fewer of the former keys, or of its own, signed it than their thresholds
+        require.
         """
         versions = (*self.versions, _verify(keys, tuple(signatures)))
         while len(KeyChain(versions).encode()) > KEYS_BYTES:
@@ -120,12 +121,12 @@ class KeyChain(NamedTuple):
 
 
 def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
-    """Return a chain of one version; `FormatError` unless its own keys signed it."""
+    """Return a chain of one version; `FormatError` unless `threshold` of its keys signed it."""
     return KeyChain(()).extend(keys, signatures)
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
-    """Return the keys in a commit's git tree (the id `root`), None without any.
+    """Return the chain of keys in a commit's git tree (the id `root`), None without any.
 
     Raises `FormatError` if they are malformed, or a signature is wrong or missing.
     """
@@ -161,7 +162,7 @@ def _verify(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
 
 
 def _check_chain(versions: Sequence[KeyVersion]) -> None:
-    """Raise `FormatError` unless each version is signed by its own and the previous one's keys.
+    """Raise `FormatError` unless enough of its own and the previous keys signed each version.
 
     Raises it also if the numbers of the versions are not consecutive.
     """

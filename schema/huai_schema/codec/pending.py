@@ -22,6 +22,7 @@ class PendingCommit(NamedTuple):
     signatures: tuple[bytes, ...]
     """The present signatures, armored."""
     tree: bytes
+    """The id of the commit's tree."""
     parents: tuple[str, ...]
     """Hex ids."""
     time: int
@@ -31,7 +32,7 @@ class PendingCommit(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The commit object."""
+        """The commit object, with the signatures that it has."""
         return cosign(self.payload, self.signatures)
 
     @classmethod

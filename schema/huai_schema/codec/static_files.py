@@ -37,6 +37,7 @@ class StaticFile(NamedTuple):
 
     size: int
     digest: bytes
+    """The BLAKE3-256 of its content."""
 
     @property
     def pack_name(self) -> str:
@@ -50,7 +51,7 @@ class StaticFile(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A pack that leads from one commit to a later one, given by their serials."""
+    """A pack with what a commit has beyond an older one; both are given by their serials."""
 
     old: int
     """`NOTHING` if the pack is complete."""
@@ -59,9 +60,10 @@ class Step(NamedTuple):
 
 
 class ListOf(NamedTuple):
-    """A reference to a list, with the serials from which its steps lead."""
+    """A reference to a list, with the serials of the first and last commit to step from."""
 
     first: int
+    """`NOTHING` for the list with the rest of a head."""
     last: int
     file: StaticFile
 
@@ -149,7 +151,10 @@ def _read_line(
 
 
 def _content_urls(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return at most `CONTENT_URLS` URLs; they are hints, so malformed ones are skipped."""
+    """Return the URLs of the lines `content`, at most `CONTENT_URLS`.
+
+    They are hints, so malformed ones are skipped.
+    """
     fields = (line.split("\t") for line in lines)
     urls = [each[1] for each in fields if each[0] == _CONTENT and len(each) == 2]
     return tuple(url for url in urls if url.isprintable() and " " not in url)[:CONTENT_URLS]
@@ -192,4 +197,5 @@ def _file_fields(file: StaticFile) -> str:
 
 
 def _refuse(reason: str, place: str) -> NoReturn:
+    """Raise `FormatError`."""
     raise FormatError(reason, place)

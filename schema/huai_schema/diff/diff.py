@@ -20,7 +20,7 @@ Difference: TypeAlias = Change | Moved
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences that lead from `old` to `new`; `FormatError` for damaged metadata.
+    """Yield the differences between `old` and `new`; `FormatError` for damaged metadata.
 
     A moved directory comes before the changes inside it; otherwise the order is undefined.  A path
     that became or was a directory is yielded twice, as removed and as new (`merge_by_path`).
