@@ -73,7 +73,7 @@ def _options() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this case, of founding, of huge and of upstream; repeatable",
+        help="only this case, of founding, huge, shards and upstream; repeatable",
     )
     parser.add_argument(
         "--minutes",
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--renew",
         action="store_true",
-        help="founding writes its table and plots into docs/, not next to the file of --json",
+        help="founding and shards write plots into docs/, not next to the file of --json",
     )
     options = parser.parse_args()
     if unknown := set(options.names) - set(benches):
