@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from huai_server.commit.shard_record import shard_key
 from huai_server.config.tables import ModuleEngine
@@ -17,6 +19,20 @@ from tests.support.committing import (
     server_command,
     server_environment,
 )
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class SerialExecutor(Executor):
+    """Runs each task when it is submitted, so that a fault meets it too."""
+
+    def submit(
+        self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> "Future[_T]":
+        future: Future[_T] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
 
 
 def configure(

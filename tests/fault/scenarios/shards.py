@@ -1,10 +1,7 @@
 """A commit of shards, whose scans run in its process or ran before: killed, or refused a call."""
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from huai_schema.errors import HuaiError
 from huai_server.commit import engine
@@ -15,26 +12,12 @@ from tests.fault.killing import Ground, Hit
 from tests.fault.scenarios import commit
 from tests.fault.scenarios.commit import Committing, is_finished
 from tests.support.committing import NAME, Upstream
-from tests.support.sharded import configure
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-
-class _SerialExecutor(Executor):
-    """Runs each task when it is submitted, so that a fault meets it too."""
-
-    def submit(
-        self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
-    ) -> "Future[_T]":
-        future: Future[_T] = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
+from tests.support.sharded import SerialExecutor, configure
 
 
 def by_engine(ground: Ground) -> Committing:
     """Two shards, with a file that has names in both, and changes in one."""
-    ground.patch.setattr(engine, "open_engine", lambda _: _SerialExecutor)
+    ground.patch.setattr(engine, "open_engine", lambda _: SerialExecutor)
     upstream = Upstream(ground.folder)
     configure(upstream, shard_entries=20)
     for number in range(30):

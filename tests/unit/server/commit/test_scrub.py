@@ -1,8 +1,10 @@
 """A scrub distinguishes damage from change, records it, and reads each file once in a round."""
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from blake3 import blake3
@@ -10,7 +12,7 @@ from msgspec.structs import replace
 
 from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
-from huai_server.commit import scrub
+from huai_server.commit import engine, scrub
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
 from huai_server.commit.tree_reader import NoDigestsError
@@ -18,6 +20,7 @@ from huai_server.scan.root import EmptyRootError
 from huai_server.store.repository import NoCommitError
 from huai_server.store.scrub_record import Round, ScrubRecord, read_record, write_record
 from tests.support.committing import NAME, Upstream, run_server
+from tests.support.sharded import SerialExecutor, configure
 from tests.support.unprivileged import as_nobody
 
 ALL = ReadLimits()
@@ -279,3 +282,19 @@ def test_it_needs_a_commit_and_digests(short_path: Path) -> None:
     upstream.configure(digest="off")
     with pytest.raises(NoDigestsError):
         run(upstream)
+
+
+def test_the_findings_of_another_node_are_looked_at_here(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without the mount sees no file, and one with a bad disk sees damage."""
+
+    def lie(_: object, __: object, ___: object, files: list[Any]) -> Any:
+        return len(files), [(0, (None, errno.EIO)), *((row, (None, 0)) for row in (1, 2, 3))]
+
+    monkeypatch.setattr(engine, "open_engine", lambda _: SerialExecutor)
+    monkeypatch.setattr(scrub, "_READER", scrub._READER._replace(read=lie))
+    configure(upstream)
+    rot(upstream, "b/c")
+    result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
+    assert (result.files, result.changed, damaged(result)) == (4, 0, ["b/c"])
