@@ -238,7 +238,7 @@ pub fn quote(escaped: &str) -> String {
     }
 }
 
-/// Format bytes of a line for people, in quotes; bytes that are not ASCII are escaped.
+/// Format bytes of a line for people, in quotes; bytes that are not printable ASCII are escaped.
 pub fn quote_bytes(raw: &[u8]) -> String {
     let mark = if raw.contains(&b'\'') && !raw.contains(&b'"') {
         '"'

@@ -65,7 +65,7 @@ impl<'a> LeafReader<'a> {
     }
 }
 
-/// Return the unescaped names of leaves.
+/// Return the unescaped names of leaves.  Fails for a wrong escape.
 pub(super) fn names(leaves: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
     let lines = leaves
         .split(|&byte| byte == b'\n')

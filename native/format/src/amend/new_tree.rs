@@ -57,7 +57,8 @@ impl<'a> NewTree<'a> {
         }
     }
 
-    /// Take over the next part of the snapshot, which has no amendment; a directory that ended is left out and counted.
+    /// Take over the next part of the snapshot, which has no amendment: by its id, if it has a tree of its own and no
+    /// amendment is below.  A directory that ended is left out and counted.
     pub(super) fn take_over<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
@@ -101,7 +102,8 @@ impl<'a> NewTree<'a> {
         self.layout.keep(path, key, located.piece, writer)
     }
 
-    /// Merge more leaves of the current directory with its amendment, and count both.
+    /// Merge more leaves of the current directory with its amendment, and count both; names in `gone` that they have
+    /// are no longer unknown.
     fn continue_leaves<R: ObjectReader>(
         &mut self,
         past: &SnapshotReader<'_, R>,
@@ -148,8 +150,8 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// Apply the next amendment to the next directory of the snapshot; counts the leaves, and notes
-    /// names in `gone` that it lacks.
+    /// Apply the next amendment to the next directory of the snapshot; counts the leaves, and notes names in `gone`
+    /// that it lacks.  Further pieces of it follow by `take_over`.
     pub(super) fn change<R: ObjectReader>(
         &mut self,
         past: &mut SnapshotReader<'_, R>,
@@ -180,7 +182,7 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// Add the directory of the next amendment, which the snapshot does not have.
+    /// Add the directory of the next amendment, which the snapshot does not have; its names in `gone` are unknown.
     pub(super) fn make(
         &mut self,
         amendment: &'a Amendment,
@@ -202,7 +204,7 @@ impl<'a> NewTree<'a> {
         self.write_listing(amendment, &merged, writer)
     }
 
-    /// Write the directory of the next amendment, and go on to the amendment after it.
+    /// Write the directory of the next amendment, count its leaves, and go on to the amendment after it.
     fn write_listing(
         &mut self,
         amendment: &'a Amendment,
@@ -221,7 +223,8 @@ impl<'a> NewTree<'a> {
         self.layout.add(&listing, writer)
     }
 
-    /// True if the directory at `path` of the snapshot ended; then it is added to the result.
+    /// True if the directory at `path` of the snapshot ended, by itself, which is then added to the result, or with
+    /// one above.
     fn has_ended(&mut self, path: &RelPath) -> bool {
         if let Some(top) = &self.ended {
             if is_within(path.as_bytes(), top.as_bytes()) {

@@ -262,7 +262,7 @@ fn lines_of_first(text: &[u8]) -> Result<usize> {
     Ok(lines.take_while(|line| !is_other(line)).count())
 }
 
-/// Return for each of the sorted pieces whether it changes when these names do.
+/// Return for each of the sorted pieces true if it changes when these names do; the first always does.
 fn changing(pieces: &[Outline], names: &BTreeSet<Vec<u8>>) -> Vec<bool> {
     let mut changing: Vec<bool> = vec![false; pieces.len()];
     let mut mark = |place: usize| {

@@ -184,7 +184,7 @@ impl BlockIndex {
         })
     }
 
-    /// Return the numbers, from 0, of the blocks for whose sources `is_such` is true.
+    /// Return the numbers, from 0 and in order, of the blocks for whose sources `is_such` is true.
     pub fn numbers(
         &self,
         sources: &[BlockSource],

@@ -138,7 +138,7 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// Begin to compare the next inlined subdirectory, or the next run of pieces.
+    /// Begin to compare the next inlined subdirectory, or the next run of pieces; at the end, closes the pair.
     fn next_in_pair(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Ok(());
@@ -179,7 +179,8 @@ impl<R: ObjectReader> Comparison<R> {
         self.listings = Some(ListingPair::new(old, new, moved));
     }
 
-    /// Add the subdirectories with trees of their own that differ to `pairs`, and those on one side only to `gone` and `added`.
+    /// Add the subdirectories with trees of their own that differ to `pairs`, and those on one side only to `gone`
+    /// and `added`.  Those inlined on the other side were compared.
     fn close_pair(&mut self) {
         let Some(OpenPair {
             old, new, inline, ..
@@ -202,7 +203,8 @@ impl<R: ObjectReader> Comparison<R> {
         }
     }
 
-    /// Begin to compare the next directory of two branches, in tree order.
+    /// Begin to compare the next directory of two branches, in tree order, or end the branches if none is left.  Own
+    /// directories that exist on one side only are put off to `gone` and `added`.
     fn next_in_branches(&mut self) -> Result<()> {
         let Some((have, want)) = &mut self.branches else {
             return Ok(());
@@ -232,7 +234,8 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// Report the move of the next directory of one side only, or begin to compare it; false at the end.
+    /// Find all moves at first; then report the move of the next directory of one side only, or begin to compare it;
+    /// false at the end.
     fn next_alone(&mut self, sink: &mut impl Sink) -> Result<bool> {
         match self.alone {
             Alone::Collected => {
@@ -286,7 +289,7 @@ struct Branch {
 }
 
 impl Branch {
-    /// Open the subdirectory `name`, which is inlined on at least one side.
+    /// Open the subdirectory `name`, which is inlined on at least one side; empty if this side lacks it.
     ///
     /// If it has a tree of its own, own directories below it that are not inlined on the other
     /// side exist on this side only, and may have moved.
@@ -322,8 +325,8 @@ impl Branch {
         })
     }
 
-    /// Make `next` the next directory, if there is one; own directories that are not inlined on the
-    /// other side are added to `alone`.
+    /// Make `next`, unless it is set, the next directory, if there is one; own directories that are not inlined on
+    /// the other side are added to `alone`.
     fn fill<R: ObjectReader>(
         &mut self,
         side: &mut ComparedSide<R>,

@@ -108,7 +108,7 @@ pub fn count<R: ObjectReader>(
     Ok(Some(counts))
 }
 
-/// Return the own tree of the directory at `path`, if it has one, without reading manifests.
+/// Return the own tree of the directory at `path`, `None` if it is inlined or missing, without reading manifests.
 fn own_tree<R: ObjectReader>(snapshot: &Snapshot<R>, path: &RelPath) -> Result<Option<Oid>> {
     let mut current = RelPath::root();
     let mut tree = snapshot.tree;

@@ -53,7 +53,8 @@ impl ListingPair {
         }
     }
 
-    /// Compare until the sink is full; returns true at the end.
+    /// Compare until the sink is full; returns true at the end.  The directory itself comes first, then its leaves in
+    /// name order.
     pub fn advance(&mut self, sink: &mut impl Sink) -> Result<bool> {
         let Some(path) = self
             .old
@@ -104,7 +105,7 @@ impl ListingPair {
         Ok(false)
     }
 
-    /// Report to `sink` if the attributes of the directory differ.
+    /// Report to `sink` if the attributes of the directory differ, or one side lacks it.
     fn compare_attributes(&self, path: &RelPath, sink: &mut impl Sink) -> Result<()> {
         let old = self.old.as_ref().map(|each| &each.attributes);
         let new = self.new.as_ref().map(|each| &each.attributes);

@@ -165,8 +165,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pair directories that share at least half of the lines of the larger one, beginning with the
-    /// most shared lines.
+    /// Pair directories that share at least half of the lines of the larger one and fit at the new path, beginning
+    /// with the most shared lines.
     fn match_alike<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

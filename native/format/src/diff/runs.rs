@@ -28,7 +28,7 @@ pub(super) struct ComparedSide<R> {
 }
 
 impl<R: ObjectReader> ComparedSide<R> {
-    /// Read one piece, and count it.
+    /// Read one piece, and count its bytes and entries, without the directory itself; fails above the limit.
     fn manifest(&mut self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
         let text = self.snapshot.text(name, piece, place)?;
         let size = text.text.len().saturating_add(text.column.len());
@@ -203,7 +203,8 @@ impl<'a, R: ObjectReader> Trees<'a, R> {
         }
     }
 
-    /// Join texts and columns to pieces; the columns of keys that are not `known` are looked up.
+    /// Join texts and columns to pieces; the columns of keys that are not `known` are looked up.  Fails for a column
+    /// without its text.
     fn pieces(
         &self,
         texts: &PieceIds,

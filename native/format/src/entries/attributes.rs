@@ -38,7 +38,7 @@ pub fn put_time(line: &mut Vec<u8>, seconds: i64, nanoseconds: u32) {
     }
 }
 
-/// Append the mode's field, unless it has the usual value.
+/// Append the mode's field, in octal, unless it has the usual value.
 pub fn put_mode(line: &mut Vec<u8>, mode: u32, usual: u16) {
     if mode == u32::from(usual) {
         return;

@@ -52,7 +52,7 @@ impl<'a> Mtime<'a> {
         })
     }
 
-    /// Return the time in nanoseconds since the epoch.
+    /// Return the time in nanoseconds since the epoch; an error if it is out of range.
     pub(crate) fn decode(self) -> Result<i64> {
         let nanoseconds = self.value.saturating_mul(NANOSECONDS);
         let places = self.fraction.iter().copied().chain(std::iter::repeat(b'0'));
@@ -104,7 +104,8 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// Set one field; returns its position in the order of fields.
+    /// Set one field; returns its position in the order of fields.  Fails for a wrong value, or a key that this
+    /// version must understand and does not.
     fn set(&mut self, key: u8, value: &'a [u8], field: &[u8], default_mode: u16) -> Result<u8> {
         match key {
             b'm' => {

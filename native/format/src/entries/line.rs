@@ -94,7 +94,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// Decode the next leaf; at the end, check that each digest had a file.
+    /// Decode the next leaf, `None` at the end; there, check that each digest had a file.
     fn decode(&mut self) -> Result<Option<Entry<'a>>> {
         if self.text.is_empty() {
             let is_long = self.digests.is_some_and(|digests| !digests.is_empty());
@@ -134,7 +134,7 @@ impl<'a> Leaves<'a> {
         Ok((line, rest.get(1..).unwrap_or_default()))
     }
 
-    /// Decode a line to an entry; an error unless its name sorts after the one before.
+    /// Decode a line to an entry; an error unless it is canonical, and its name sorts after the one before.
     fn entry(&self, parts: &Parts<'a>, digest: Option<Digest>) -> Result<Entry<'a>> {
         let name = unescape(parts.name)?;
         if *name <= *self.previous {
@@ -316,6 +316,7 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Return the body of a file; an error for a size above the limit.
 fn file(size: u64, digest: Option<Digest>) -> Result<Body<'static>> {
     if size > SIZE_MAX {
         return Err(Error::new(format!("a size of {size} bytes")));
@@ -327,6 +328,7 @@ fn file(size: u64, digest: Option<Digest>) -> Result<Body<'static>> {
     })
 }
 
+/// Return the body of a symlink; an error for a target that is too long or holds NUL.
 fn symlink(text: &[u8]) -> Result<Body<'_>> {
     let target = unescape(text)?;
     if target.len() > TARGET_BYTES || target.contains(&0) {

@@ -128,7 +128,7 @@ impl ListingHashes {
     }
 }
 
-/// Take a record; `None` if its checksum is wrong, or none is left.
+/// Take a record, the id of an object and its hash; `None` if its checksum is wrong, or none is left.
 fn take_record(from: &mut Cursor<'_>) -> Option<(Oid, Hash)> {
     let (oid, hash) = (Oid::new(from.array()?), from.array()?);
     (from.u32()? == checksum(&oid, &hash)).then_some((oid, hash))

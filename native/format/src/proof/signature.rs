@@ -30,6 +30,7 @@ impl Ed25519Key {
         Self::of(parsed.key_data())
     }
 
+    /// Return the key of this data; an error unless it is Ed25519.
     fn of(data: &KeyData) -> Result<Self> {
         match data.ed25519() {
             Some(key) => Ok(Self(*key)),

@@ -19,7 +19,7 @@ pub struct EntryLimit {
 }
 
 impl EntryLimit {
-    /// Allow `limit` entries.
+    /// Allow `limit` entries, also as many own directories, and the bytes that manifests of so many entries may have.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,

@@ -39,7 +39,8 @@ pub struct Level {
 }
 
 impl Level {
-    /// Open the directory at `path` with the git tree `tree`; reads up to its first subdirectory.
+    /// Open the directory at `path` with the git tree `tree`; reads its pieces up to the first with an inlined
+    /// subdirectory.
     pub fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: RelPath,
@@ -72,7 +73,8 @@ impl Level {
         Ok(level)
     }
 
-    /// Return the next part in tree order, if there is one.
+    /// Return the next part in tree order, if there is one.  Fails if subdirectories are not sorted, or have the name
+    /// of a leaf.
     pub fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -116,7 +118,7 @@ impl Level {
             .transpose()
     }
 
-    /// Read more pieces after the last subdirectory of those that were read.
+    /// Read more pieces after the last subdirectory of those that were read; a leaf in these is an error.
     fn refill<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

@@ -149,7 +149,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(Arc::clone(&self.open(&here, tree)?.directory))
     }
 
-    /// Return the id of the own tree of the directory at `path`, if it has one.
+    /// Return the id of the own tree of the directory at `path`, if it has one; `None` if it is inlined or missing.
     pub fn own_tree(&mut self, path: &RelPath) -> Result<Option<Oid>> {
         let (here, tree) = self.own_above(path)?;
         Ok((here == *path).then_some(tree))

@@ -119,8 +119,8 @@ pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
 }
 
 impl Manifest {
-    /// Split `text`; `column` is its digest column, or empty.  An error unless both fit together,
-    /// and the lines of directories nest and are in order; lines of leaves are not decoded.
+    /// Split `text`; `column` is its digest column, or empty.  An error unless both fit together and are within the
+    /// limits, and the lines of directories have valid names, nest and are in order; lines of leaves are not decoded.
     pub fn decode(text: &Shared, column: &Shared) -> Result<Self> {
         piece_start(text)?; // checks that it begins with a name
         let lines: usize = text.iter().map(|&byte| usize::from(byte == b'\n')).sum();
@@ -196,7 +196,8 @@ impl Manifest {
     }
 }
 
-/// Cut the text at the lines of directories; the first block has the lines before them.
+/// Cut the text at the lines of directories; the first block has the lines before them.  Fails unless the column has
+/// one digest for each file, or none.
 fn blocks(text: &Shared, column: &Shared) -> Result<Vec<ManifestBlock>> {
     let mut blocks = Vec::new();
     let mut block = ManifestBlock::default();
@@ -254,7 +255,8 @@ fn count_files(lines: &[u8]) -> usize {
     lines.filter(is_file).count()
 }
 
-/// Check that the blocks nest and are in tree order, and group them by their first name.
+/// Check that the blocks nest, are in tree order and have valid names, and group them by their first name; refuses a
+/// group of more than `INLINE_ENTRIES` entries.
 fn bundle(blocks: impl Iterator<Item = ManifestBlock>) -> Result<Vec<InlineDirectory>> {
     let mut inline: Vec<InlineDirectory> = Vec::new();
     let mut above: Vec<Vec<u8>> = Vec::new();
@@ -277,7 +279,7 @@ fn bundle(blocks: impl Iterator<Item = ManifestBlock>) -> Result<Vec<InlineDirec
     Ok(inline)
 }
 
-/// Return the raw last component of a directory's path; an error unless it comes after the path
+/// Return the raw last component of a directory's path; an error unless it is valid, and comes after the path
 /// `former` in tree order, and below a listed directory.
 ///
 /// `above` has the components of `former`, and then those of this path.

@@ -33,7 +33,7 @@ pub struct OwnDirectory {
 }
 
 impl OwnDirectory {
-    /// Decode the git tree `data` of the directory at `path`; an error for an unknown item, or
+    /// Decode the git tree `data` of the directory at `path`; an error for an unknown item, an invalid name, or
     /// without a manifest.
     pub fn decode(path: RelPath, data: &[u8]) -> Result<Self> {
         let place = |error| at(&path, error);

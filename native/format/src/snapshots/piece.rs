@@ -27,7 +27,7 @@ pub type Key = [u8; KEY_DIGITS];
 /// The ids of pieces by key.
 pub type PieceIds = BTreeMap<Key, Oid>;
 
-/// Return the key of the piece that begins with `start`.
+/// Return the key, the first hexadecimal digits of a SHA-256, of the piece that begins with `start`.
 pub fn piece_key(start: &[u8]) -> Key {
     let hash = Sha256::digest(start);
     std::array::from_fn(|place| {
@@ -120,7 +120,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         Ok(pieces)
     }
 
-    /// Read the items of one tree: all pieces or all trees, and at least one.
+    /// Read the items of one tree: all pieces or all trees, and at least one.  Anything else is an error.
     fn read_node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
         let place = |error: Error| at(self.place, error);
         let data = self.reader.read(&tree, Kind::Tree)?;
@@ -268,6 +268,7 @@ impl Item {
     }
 }
 
+/// Parse an item as a subtree of the pieces with this digit; `None` if it is not one.
 fn digit(item: &TreeItem<'_>) -> Option<Item> {
     match item.name {
         [digit] if item.is_tree => Some(Item::Digit(*digit, item.oid)),

@@ -46,7 +46,8 @@ impl FoundDigests {
         Ok(())
     }
 
-    /// Return a directory's digest column with the digests found here; `None` if this adds nothing.
+    /// Return a directory's digest column with the digests found here in place of absent ones, for unchanged files
+    /// and their links; `None` if this adds nothing.
     pub fn fill(
         &self,
         directory: &RelPath,

@@ -92,7 +92,7 @@ fn entry_at<R: ObjectReader>(
     Ok(entry.map(Entry::into_owned))
 }
 
-/// Return one member of each group by its leader; the others of the group equal it.
+/// Return one member of each group by its leader; an error if another of the group differs from it.
 fn first_members<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,

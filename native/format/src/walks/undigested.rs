@@ -72,7 +72,7 @@ impl Undigested {
         sorted.into_iter().map(|Reverse(file)| file).collect()
     }
 
-    /// Keep a file if it is among the newest after the limit `before`.
+    /// Keep a file if it is among the newest of those that sort before the mtime and path `before`.
     fn keep(&mut self, directory: &RelPath, leaf: &Entry<'_>, size: u64) {
         let is_full = self.newest.len() >= self.most;
         let oldest = self.newest.peek().filter(|_| is_full);
@@ -95,7 +95,7 @@ impl Undigested {
     }
 }
 
-/// Return true if a digest is missing in a column; an empty column may belong to no file at all.
+/// Return true if a digest is missing in a column, or the column is empty, although it may belong to no file.
 pub(crate) fn lacks_digest(column: &[u8]) -> bool {
     column.is_empty() || column.chunks(DIGEST_BYTES).any(is_zero)
 }

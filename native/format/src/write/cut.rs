@@ -111,7 +111,8 @@ impl Cutter {
         Ok(())
     }
 
-    /// Write the last piece, and return the items of the directory's tree for this manifest.
+    /// Write the last piece, and return the items of the directory's tree for this manifest.  Each has its name, its
+    /// id, and true for a tree.
     pub(crate) fn finish(
         mut self,
         writer: &mut impl ObjectWriter,
@@ -210,7 +211,7 @@ pub(crate) fn is_file(fields: &[u8]) -> bool {
     !fields.starts_with(b"\t>")
 }
 
-/// Write a manifest that is not cut, and return the items of its tree.
+/// Write a manifest that is not cut, and return the items of its tree, as `Cutter::finish` does.
 pub(crate) fn write_whole(
     manifest: Unit,
     writer: &mut impl ObjectWriter,
