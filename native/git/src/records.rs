@@ -64,7 +64,8 @@ pub struct Records<S> {
 }
 
 impl<S: Source> Records<S> {
-    /// Read all of a pack to check its header and checksum, and begin before the first record.
+    /// Read all of a pack to check its header and checksum, and begin before the first record.  Fails if these are
+    /// wrong, or too many records are stated.
     pub fn open(source: S, budget: &mut Budget<'_>) -> Result<Self> {
         let end = source.size().saturating_sub(CHECKSUM_BYTES);
         let mut window = Window::new(source);
@@ -89,8 +90,8 @@ impl<S: Source> Records<S> {
         self.count
     }
 
-    /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which
-    /// must end the pack.  Its base must be an earlier record, or an id.
+    /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which must end the
+    /// pack.  Its base must be an earlier record, or an id.  Spends `budget`.
     pub fn next(
         &mut self,
         budget: &mut Budget<'_>,
@@ -127,7 +128,7 @@ impl<S: Source> Records<S> {
         Ok(Some(record))
     }
 
-    /// Inflate `record` again, into `content`.
+    /// Inflate `record` again, into `content`; spends `budget`.
     pub fn inflate(
         &mut self,
         record: &Record,
@@ -143,7 +144,8 @@ impl<S: Source> Records<S> {
             .map_err(|error| error.within(record_place(record.data)))
     }
 
-    /// Decode the header of the record at `offset`; the window is after it then.
+    /// Decode the header of the record at `offset` to its base and inflated size; the window is after it then.  Fails
+    /// if no earlier record begins at the base.
     fn head(&mut self, offset: u64) -> Result<(Base, usize)> {
         let (form, size) = self.window.take_header()?;
         let base = match form {

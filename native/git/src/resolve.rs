@@ -176,8 +176,8 @@ impl Waiting {
         self.on_name.contains_key(oid) || self.on_record.get(number).is_some_and(Option::is_some)
     }
 
-    /// Remove and return the two lists of deltas against an object: by its id, and by the `number`
-    /// of its record.
+    /// Remove and return the two lists of deltas against an object: by its id, and by the `number` of its record.
+    /// `None` is an empty list.
     fn remove(&mut self, oid: &Oid, number: Option<usize>) -> [Option<usize>; 2] {
         let on_record = number
             .and_then(|number| self.on_record.get_mut(number))
@@ -353,8 +353,8 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(pack)
     }
 
-    /// Store the id of a record's object, and its content if it names others; returns the id.
-    /// Fails if such contents exceed `room.naming`.
+    /// Store the id of a record's object, and its content if it names others; returns the id.  Fails if such contents
+    /// exceed `room.naming`, or the content was crafted to collide.
     fn note(&mut self, number: usize, kind: Kind, content: &[u8]) -> Result<Oid> {
         let oid = Oid::of(kind, content).map_err(|error| error.within(REPLY))?;
         if kind.names_others() {

@@ -178,8 +178,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Write an object: as a delta against its base if that is shorter, else in its packed form if
-    /// that needs no object that the other side may lack, else whole.
+    /// Write an object: as a delta against its base, unless the pack has that too, if this is shorter, else in its
+    /// packed form if that needs no object that the other side may lack, else whole.
     fn put_object(&mut self, item: &Item, out: &mut PackOut<'_, '_>) -> Result<()> {
         let oid = &item.oid;
         let packed = self.store.packed(oid)?.ok_or_else(|| missing(oid))?;

@@ -136,7 +136,7 @@ impl<S: Source> Window<S> {
         self.at += count as u64;
     }
 
-    /// Decode the header of the record that begins here; its data are next.
+    /// Decode the header of the record that begins here to its form and inflated size; its data are next.
     pub fn take_header(&mut self) -> Result<(Form, usize)> {
         let bytes = self.bytes()?;
         let mut cursor = Cursor::new(bytes);
