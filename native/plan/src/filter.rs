@@ -31,8 +31,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Include or exclude paths that match `pattern`, given with its slashes; with `negated`, paths
-    /// that do not match.
+    /// Include, or else exclude, paths that match `pattern`, given with its slashes; with `negated`, paths that do
+    /// not match.
     pub fn new(side: Side, include: bool, negated: bool, pattern: &[u8]) -> Self {
         Self {
             side,

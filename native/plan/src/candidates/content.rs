@@ -4,14 +4,15 @@ use super::differing::Attribute;
 use super::table::{Candidates, EntryKind, LocalStatus, Row, Span, Stated};
 
 impl Candidates {
-    /// Return the positions of files that have to be hashed to decide about their content.
+    /// Return the positions of rows, in order, with files that have to be hashed to decide about their content.
     pub fn unhashed(&self) -> impl Iterator<Item = usize> {
         let rows = self.rows().iter().enumerate();
         let unhashed = rows.filter(|(_, row)| self.is_worth_hashing(row));
         unhashed.map(|(place, _)| place)
     }
 
-    /// Return true if only hashing the local file can decide about its content.
+    /// Return true if only hashing the local file can decide about its content: never for hardlinks, and under the
+    /// wanted time only if an earlier snapshot has other content for it.
     fn is_worth_hashing(&self, row: &Row) -> bool {
         let Some((seen, wanted)) = self.files(row) else {
             return false;
@@ -82,7 +83,7 @@ impl Candidates {
         past.filter(same).map(|each| each.digest)
     }
 
-    /// Return status and wanted state if both are regular files.
+    /// Return local status and wanted state of a row; `None` unless both are regular files.
     fn files<'a>(&'a self, row: &'a Row) -> Option<(&'a LocalStatus, &'a Stated)> {
         let local = self.local(row);
         let status = local

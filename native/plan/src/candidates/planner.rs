@@ -114,8 +114,9 @@ impl Planned {
         self.leaders.get(place).map(|leader| (&**leader, false))
     }
 
-    /// Split the leaves into `count` stages; `stages` has the stage, below `count`, of each
-    /// position of `path_for_stage`.  A hardlink comes no earlier than its leader.
+    /// Split the leaves into `count` stages; `stages` has the stage, below `count`, of each position of
+    /// `path_for_stage`.  A hardlink comes no earlier than its leader.  One whose path exists is made again only if
+    /// its leader gets new content, or its inode differs.
     pub fn in_stages(&self, table: &Candidates, count: usize, stages: &[u8]) -> Vec<Operations> {
         let before = self.leaves.len() + self.members.len();
         let leaders = self.leaders.iter().map(Vec::as_slice).zip(before..);
@@ -219,7 +220,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plan the removal of an entry, unless nothing is there.
+    /// Plan the removal of an entry, unless nothing is there: early, if it is below what makes room.
     fn remove(&mut self, number: Number, row: &Row) {
         if self.table.local(row).status().is_none() {
             return;
@@ -252,7 +253,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plan what differs in an existing entry.
+    /// Plan what differs in an existing entry.  Whether a hardlink is made again is left to `in_stages`.
     fn update(&mut self, number: Number, row: &Row, wanted: &Stated) {
         let differs = !row.differing.is_empty();
         match wanted.kind {

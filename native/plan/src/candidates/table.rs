@@ -238,7 +238,7 @@ impl Candidates {
         Ok(Span { begin, end })
     }
 
-    /// Append bytes to the text, unless one of `known` has the same ones.
+    /// Append bytes to the text, unless one of `known` has the same ones, which is then returned.
     pub fn add_text_once(
         &mut self,
         bytes: &[u8],

@@ -46,7 +46,7 @@ impl Anywhere {
         }
     }
 
-    /// Return true if a pattern may match; `path` is not empty.
+    /// Return true if a pattern matches, seen from any directory; `path` is not empty.
     pub(super) fn may_match(&mut self, path: &[u8], symlink: bool) -> bool {
         let name = basename(path);
         let any = |patterns: &[StagePattern]| {

@@ -250,7 +250,7 @@ impl<R: ObjectReader> Order<R> {
         Ok(outer)
     }
 
-    /// Return true if a rule assigns a profile to a directory above `path`.
+    /// Return true if a rule assigns a profile, or none, to a directory above `path`.
     fn is_below_assigned(&self, path: &[u8]) -> bool {
         let assigned = &self.table.assigned;
         let mut current = path;
@@ -263,8 +263,7 @@ impl<R: ObjectReader> Order<R> {
         false
     }
 
-    /// Return the number of the list of markers by which `path` is a top of a profile; `None` if it
-    /// is not.
+    /// Return the number of the first list of markers by which `path` is a top of a profile; `None` if it is not.
     fn top_of(&mut self, path: &[u8], profile: usize) -> Result<Option<usize>> {
         let Self { table, lookup, .. } = self;
         let tops = table.profiles.get(profile).map(|profile| &profile.tops);
