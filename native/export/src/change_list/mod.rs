@@ -158,7 +158,8 @@ impl ChangeList {
         }
     }
 
-    /// Return each path once, directories before their entries.
+    /// Return each path once, directories before their entries; everything below counts if any line says so, doubt
+    /// only if all do.
     pub fn into_touched(mut self) -> Vec<Touched> {
         let order =
             |one: &Touched, other: &Touched| path_order(one.path.as_bytes(), other.path.as_bytes());
@@ -198,7 +199,8 @@ impl ChangeList {
         }
     }
 
-    /// Parse the current line, and add its paths; `is_whole` is false if no separator ended it.
+    /// Parse the current line, and add its paths; one that is too long is refused, an empty one ignored; `is_whole`
+    /// is false if no separator ended it.
     fn end_line(&mut self, is_whole: bool) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.is_too_long) {
@@ -210,7 +212,8 @@ impl ChangeList {
         self.line.clear();
     }
 
-    /// Parse `line` according to the spelling, and add its paths, or refuse it.
+    /// Parse `line` according to the spelling, and add its paths; a whole line without any is refused.  Unless
+    /// `is_whole`, a separator is missing: then a log counts as cut.
     fn read_line(&mut self, line: &[u8], is_whole: bool) {
         if self.separator == Some(0) || self.spelling == Spelling::Lines {
             return self.add_path(line, false);
@@ -230,8 +233,8 @@ impl ChangeList {
         }
     }
 
-    /// Parse a line that rsync may have written, and add its paths; `is_whole` is false if no
-    /// separator ended it.
+    /// Parse a line that rsync may have written, and add its paths; unchanged paths, and messages in a log, are
+    /// ignored; `is_whole` is false if no separator ended it.
     fn read_rsync(&mut self, line: &[u8], is_whole: bool) {
         let (line, is_logged) = rsync::without_prefix(line);
         let line_kind = match self.spelling {
@@ -293,7 +296,8 @@ impl ChangeList {
         self.add_spelled(path, false, perhaps);
     }
 
-    /// Add a path that is inside the module; otherwise refuse the line, unless it has other readings.
+    /// Add a path that is inside the module, with everything below if `all_below`; otherwise refuse the line, unless
+    /// it has other readings (`perhaps`).
     fn add_spelled(&mut self, spelt: &[u8], all_below: bool, perhaps: bool) {
         match self.below_root(spelt) {
             Ok(path) => self.touched.push(Touched {
@@ -306,8 +310,8 @@ impl ChangeList {
         }
     }
 
-    /// Return the path from the module's root, without empty and `.` components, or the reason to
-    /// refuse it.
+    /// Return the path from the module's root, without empty and `.` components, reserved names included, or the
+    /// reason to refuse it.
     fn below_root(&self, spelt: &[u8]) -> Result<RelPath, Refusal> {
         let mut roots = self.roots.iter();
         let relative = match roots.clone().find_map(|root| below(spelt, root)) {

@@ -50,7 +50,7 @@ pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Parse a line as `--itemize-changes` prints it.
+/// Parse a line as `--itemize-changes` prints it, a deletion too; `Other` if it has another form.
 pub(super) fn read_line(line: &[u8]) -> RsyncLine<'_> {
     if let Some(name) = line.strip_prefix(DELETING).filter(|name| !name.is_empty()) {
         return RsyncLine::Names(vec![name]);
@@ -126,7 +126,7 @@ pub(super) fn octal_byte(digits: [u8; 3]) -> Option<u8> {
     })
 }
 
-/// Return true for a message of rsync that is not about one path.
+/// Return true for a message of rsync that is not about one path, by its beginning or end; a path may look like one.
 pub(super) fn is_message(line: &[u8]) -> bool {
     const BEGINS: [&[u8]; 24] = [
         b"sending incremental file list",
@@ -157,7 +157,7 @@ pub(super) fn is_message(line: &[u8]) -> bool {
     BEGINS.iter().any(|begin| line.starts_with(begin)) || line.ends_with(b" is uptodate")
 }
 
-/// Return the text before each occurrence of `arrow`.
+/// Return the text before each of the first occurrences of `arrow`, unless it is empty.
 fn before_each<'a>(text: &'a [u8], arrow: &[u8]) -> Vec<&'a [u8]> {
     let mut names = Vec::new();
     let Some((&last, _)) = arrow.split_last() else {

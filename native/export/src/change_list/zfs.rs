@@ -14,7 +14,8 @@ const ATTRIBUTES: &[u8] = b"/<xattrdir>";
 /// The place of a file that was deleted while it was open.
 const DELETED: &[u8] = b"(on_delete_queue)";
 
-/// Parse a line to the paths that it may change; `None` if it has another form.
+/// Parse a line to the paths that it may change; `None` if it has another form, none for an extended attribute or a
+/// deleted file.
 ///
 /// The files below a renamed directory have no lines, and something else may be at its old path.
 pub(super) fn read_line(line: &[u8]) -> Option<Vec<Reading>> {

@@ -146,8 +146,8 @@ impl<P: ImageSink> ImageBuilder<P> {
         Ok(Some(count))
     }
 
-    /// Place the inode of a leaf, unless it is a further name of a file; returns number and type of
-    /// the inode.
+    /// Place the inode of a leaf, unless it is a further name of a file; returns number and type of the inode.  Fails
+    /// for a hardlink whose leader was not placed.
     fn place_leaf(
         &mut self,
         directory: &RelPath,
@@ -250,8 +250,9 @@ impl<P: ImageSink> ImageBuilder<P> {
     }
 }
 
-/// Write a directory: its entries in blocks of their own, the last one after the inode if it
-/// fits.  `.` and `..` refer to the root until they are patched.
+/// Write a directory: its entries in blocks of their own, the last one after the inode if it fits.  `.` and `..`
+/// refer to the root: the caller patches them at the returned offsets.  Also returns the number of its inode; that of
+/// the root is in block 0, which is written last.
 fn place_directory<P: ImageSink>(
     blocks: &mut Blocks<P>,
     open: &Open,

@@ -56,7 +56,8 @@ impl FileList {
         self.left_out
     }
 
-    /// Append the lines of the next directory to `out`.
+    /// Append the lines of the next directory to `out`, without exported files and what is not listed; none below a
+    /// hidden one.
     pub fn put_listing(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
         let path = &listing.path;
         if !path.is_root() && !self.enter(listing, out)? {
@@ -71,7 +72,8 @@ impl FileList {
         Ok(())
     }
 
-    /// Append the line of a directory, not the root; returns false if it is hidden with its entries.
+    /// Append the line of a directory, not the root, unless exported files are in it; returns false if it is hidden
+    /// with its entries.
     fn enter(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<bool> {
         let path = listing.path.as_bytes();
         let is_outside = |directory: &mut Vec<u8>| !is_within(path, directory);

@@ -112,7 +112,7 @@ impl Directories {
         })
     }
 
-    /// Return name, position and record of the subdirectories of the directory at `place`.
+    /// Return name, position and record of the subdirectories of the directory at `place`, in name order.
     fn children(&self, place: usize) -> impl Iterator<Item = (&[u8], &Gathered)> {
         let end = self.gathered.get(place).map_or(0, |each| each.after);
         let mut next = place.saturating_add(1);
@@ -182,7 +182,8 @@ impl Ls {
         })
     }
 
-    /// Call `take` with each line of the directory at `place`, ordered by name.
+    /// Call `take` with each line of the directory at `place`, ordered by name, without exported files and names that
+    /// begin with a dot.
     fn rows(&self, listing: &Listing, place: usize, mut take: impl FnMut(&Row<'_>)) -> Result<()> {
         let path = &listing.path;
         let is_visible = |name: &[u8]| !name.starts_with(b".");
