@@ -99,7 +99,8 @@ impl Attributes {
         Ok(true)
     }
 
-    /// Set the mode, after `set_owner`, which returned `chowned`: chown(2) clears setuid and setgid.
+    /// Set an exact mode that differs, after `set_owner`, which returned `chowned`: chown(2) clears setuid and
+    /// setgid.
     pub fn set_mode(&self, of: Of<'_>, status: &Status, chowned: bool) -> Outcome<()> {
         let Mode::Exact(mode) = self.mode else {
             return Ok(());
@@ -136,7 +137,8 @@ impl Attributes {
             && self.group.is_none_or(|group| group == status.group)
     }
 
-    /// True if `status` is that of a regular file with these attributes; a kept mode is not compared.
+    /// True if `status` is that of a regular file with these attributes; a kept mode is not compared, nor the
+    /// fraction of a second if the file has none.
     pub fn are_of(&self, status: &Status) -> bool {
         let mut time = self.time();
         if status.mtime.nanoseconds == 0 {

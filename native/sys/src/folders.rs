@@ -222,7 +222,8 @@ impl Folders {
         failed
     }
 
-    /// Forget `old`, which was removed, or renamed to `new`, with everything below it.
+    /// Forget `old`, which was removed, or renamed to `new`, with everything below it.  Modes to restore move along,
+    /// or are dropped.
     pub fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
         self.open.retain(|path, _| below(path, old).is_none());
         let later = self.loosened.range(InTreeOrder(old.to_vec())..);

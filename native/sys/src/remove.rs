@@ -43,7 +43,7 @@ pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
 }
 
 impl Removal {
-    /// Remove the current directory, which is `name` in `above`.
+    /// Remove the current directory with everything below it, which is `name` in `above`.
     fn run(&mut self, above: BorrowedFd<'_>, name: &[u8], stop: &Stop) -> Outcome<()> {
         self.empty(name)?;
         while let Some((_, folders)) = self.line.last_mut() {

@@ -45,8 +45,8 @@ impl Stop {
         !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
     }
 
-    /// Wait until the bytes of `pace` are within its rate; false after a stop, or when its time
-    /// is over.
+    /// Wait until the bytes of `pace` are within its rate; false after a stop while it waits, or when its time is
+    /// over.
     pub fn wait_for(&self, pace: &Pace) -> bool {
         let due = pace.due();
         while let Some(early) = pace.until(due) {
