@@ -119,8 +119,8 @@ impl<S: EntryStore> EntryList<S> {
         self.skipped = self.skipped.saturating_add(1);
     }
 
-    /// Set the name of a user or group, which entries state by `id`; ignores one for id 0, which is
-    /// root, and a malformed one.
+    /// Set the name of a user, or else of a group, which entries state by `id`; ignores one for id 0, which is root,
+    /// and a malformed one.
     pub fn name_owner(&mut self, is_user: bool, id: u32, name: &[u8]) {
         let is_valid = !name.is_empty() && !name.contains(&0) && name.first() != Some(&b'#');
         if id != 0 && is_valid {
@@ -218,7 +218,7 @@ impl<S: EntryStore> EntryList<S> {
         Ok(())
     }
 
-    /// Complete a directory, after those in it.
+    /// Set the time of a directory, which is added if it is not listed, if the list lacks it; those in it come first.
     fn complete_one(&mut self, path: &[u8]) -> Result<()> {
         let Some(directory) = self.directories.get_mut(path) else {
             return Ok(());
@@ -446,7 +446,7 @@ fn stored_in<S: EntryStore>(spool: &mut Spool<S>, directory: &Directory) -> Resu
     Ok(bytes)
 }
 
-/// Return the name of an owner as a line has it.
+/// Return the name of an owner as a line has it: `#ID` if it is unknown.
 fn owner(names: &HashMap<u32, Vec<u8>>, id: u32) -> Cow<'_, [u8]> {
     if id == 0 {
         return ROOT_OWNER.into();

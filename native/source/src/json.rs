@@ -12,7 +12,7 @@ use crate::members::{Members, entry_type, parse_digest, parse_mode, parse_size, 
 
 type Hashes = BTreeMap<Text, Option<Text>>;
 
-/// Take an object from the front of a line; also return the rest of the line.
+/// Take an object from the front of a line; also return the rest of the line.  Fails if it or a value is malformed.
 pub(crate) fn take_object(line: &[u8]) -> error::Result<(Members, &[u8])> {
     let malformed = || Error::new("this is not an object of JSON");
     let mut objects = serde_json::Deserializer::from_slice(line).into_iter::<Object>();
@@ -34,7 +34,7 @@ struct Object {
 }
 
 impl Object {
-    /// Take the value of the member `key`.
+    /// Take the value of the member `key`; unknown ones are ignored, and the first wrong one becomes the fault.
     fn take_member<'de, A>(&mut self, key: &[u8], map: &mut A) -> Result<(), A::Error>
     where
         A: MapAccess<'de>,

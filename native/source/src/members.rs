@@ -76,7 +76,7 @@ pub(crate) fn entry_type(name: &[u8]) -> EntryType {
     }
 }
 
-/// Parse a size, a whole number, or return an error.
+/// Parse a size, a whole number that may be negative, or return an error.
 pub(crate) fn parse_size(word: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(word)
         .ok()
@@ -84,7 +84,8 @@ pub(crate) fn parse_size(word: &[u8]) -> Result<i64> {
     number.ok_or_else(|| Error::new("a size that is not a whole number"))
 }
 
-/// Parse a number of seconds since the epoch, or a text of RFC 3339, to nanoseconds since the epoch; `None` for an empty text.
+/// Parse a number of seconds since the epoch, or a text of RFC 3339, to nanoseconds since the epoch; `None` for an
+/// empty text, an error for any other.
 pub(crate) fn parse_time(value: &RawValue) -> Result<Option<i128>> {
     let value = value.get();
     let text = serde_json::from_str::<String>(value);

@@ -66,7 +66,8 @@ impl Mtree {
         self.begun.is_empty() && (self.has_paths || (self.has_top && is_left))
     }
 
-    /// Parse a line; `None` if it names no entry but changes the defaults.
+    /// Parse a line; `None` if it names no entry: it is empty, changes the defaults, or leaves a directory by `..`.  A
+    /// directory without a slash contains the next names.
     fn take_words(&mut self, line: &[u8]) -> Result<Option<Members>> {
         let mut words = line
             .split(u8::is_ascii_whitespace)
@@ -130,7 +131,7 @@ impl Mtree {
     }
 }
 
-/// Set the attribute of a word, KEYWORD or KEYWORD=VALUE; other keywords are ignored.
+/// Set the attribute of a word, KEYWORD or KEYWORD=VALUE; other keywords are ignored.  Fails for a malformed value.
 fn set(members: &mut Members, word: &[u8]) -> Result<()> {
     let equals = word.iter().position(|&byte| byte == b'=');
     let (keyword, value) = word.split_at(equals.unwrap_or(word.len()));

@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 16;
 pub struct Epoch(u64, String);
 
 impl Epoch {
-    /// Parse a number of seconds.
+    /// Parse a number of seconds, with or without decimals; an error for other text.
     pub fn parse(text: &str) -> error::Result<Self> {
         let malformed = || Error::new("an epoch that is not a number");
         let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -86,8 +86,8 @@ struct RecentReader {
 }
 
 impl RecentReader {
-    /// Return the file; an error if the last event, or those before the oldest stated epoch, are
-    /// missing.
+    /// Return the file, and set if it is complete; an error if the last event, or those before the oldest stated
+    /// epoch, are missing.
     fn finish(mut self) -> error::Result<RecentFile> {
         let is_cut = self.least.is_some() && self.oldest > self.least;
         if is_cut || self.epoch.is_some() || self.path.is_some() || self.is_new.is_some() {
@@ -100,7 +100,7 @@ impl RecentReader {
         Ok(self.file)
     }
 
-    /// Store the value of the current key; adds an event once all its fields are here.
+    /// Store the value of the current key, if it is a known one; adds an event once all its fields are here.
     fn store(&mut self, value: &[u8]) -> error::Result<()> {
         match &*self.key {
             b"/meta/aggregator" | b"/meta/interval" => self.file.intervals.push(value.to_vec()),
@@ -124,7 +124,8 @@ impl RecentReader {
         Ok(())
     }
 
-    /// Take the members as an event.
+    /// Take the members as an event, and keep one after the given epoch.  Fails for an unsafe path, or if it is newer
+    /// than the one before.
     fn add_event(&mut self) -> error::Result<()> {
         let epoch = self.epoch.take();
         let path = self.path.take().unwrap_or_default();

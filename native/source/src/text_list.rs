@@ -77,7 +77,7 @@ impl TextList {
         outcome.map_err(|error| error.within(format!("line {}", self.number)))
     }
 
-    /// Parse the JSON objects of a line, and add their entries.
+    /// Parse the JSON objects of a line, and add their entries.  Fails for anything after the end of an array.
     fn take_objects<S: EntryStore>(
         &mut self,
         line: &[u8],
@@ -109,7 +109,7 @@ impl TextList {
         Ok(())
     }
 
-    /// Add an entry; a type that no snapshot holds is counted as skipped.
+    /// Add an entry; one of unknown size, or of a type that no snapshot holds, is counted as skipped.
     fn add<S: EntryStore>(&mut self, members: Members, entries: &mut EntryList<S>) -> Result<()> {
         self.has_other_digests |= members.has_other_digests;
         if let Some(entry) = members.into_entry()? {

@@ -173,13 +173,13 @@ impl RsyncList {
         self.io_error || self.frames.io_error || self.frames.has_failed
     }
 
-    /// Return the sender's messages, at most the last hundred.
+    /// Return the sender's messages, oldest first, at most the last hundred.
     pub fn messages(&self) -> impl Iterator<Item = &[u8]> {
         self.frames.messages.iter().map(Vec::as_slice)
     }
 
-    /// Take the flags and the seed of the sender, which decide the kind of the list; `None` if more
-    /// bytes are needed.
+    /// Take the flags and the seed of the sender, which decide the kind of the list; `None` if more bytes are needed.
+    /// Fails for flags that were not asked for.
     fn start(&mut self, data: &mut Cursor<'_>) -> Parsed<()> {
         let flags = take!(varint(data)?);
         take!(int(data));
@@ -193,7 +193,8 @@ impl RsyncList {
         Ok(Some(()))
     }
 
-    /// Take the next entry, name or index; `None` if more bytes are needed.
+    /// Take the next entry, name or index; `None` if more bytes are needed, or after the end.  Then the caller has to
+    /// resume from where `data` was.
     fn step<S: EntryStore>(
         &mut self,
         data: &mut Cursor<'_>,
@@ -207,7 +208,7 @@ impl RsyncList {
         }
     }
 
-    /// Decode an entry, or the end of a list, and add it to `entries`.
+    /// Decode an entry and add it to `entries`, or end the list; `None`, without a change, if more bytes are needed.
     fn entry<S: EntryStore>(
         &mut self,
         data: &mut Cursor<'_>,
@@ -256,7 +257,7 @@ impl RsyncList {
         Ok(Some(()))
     }
 
-    /// Take the index of the file's first name, if the entry is a further name of the file.
+    /// Take the index of the file's first name, if the entry is a further name of the file; fails if that is unknown.
     fn leader(&self, data: &mut Cursor<'_>, flags: u16) -> Parsed<Option<u32>> {
         if flags & HARDLINK == 0 || flags & FIRST_HARDLINK != 0 {
             return Ok(Some(None));
@@ -268,8 +269,8 @@ impl RsyncList {
         Err(Error::new("a hardlink of rsync's list refers to no file"))
     }
 
-    /// Take the attributes of an entry, and the names of its owners, if sent.  `last` has the attributes of the entry before,
-    /// which are taken over, and is updated.
+    /// Take the attributes of an entry, and the names of its user and group, if sent.  `last` has the attributes of
+    /// the entry before, which are taken over, and is updated.
     fn attributes(
         &self,
         data: &mut Cursor<'_>,
@@ -346,7 +347,8 @@ impl RsyncList {
         self.next = Next::Index;
     }
 
-    /// Take the name of an owner, after a list that was sent at once.
+    /// Take the name of a user, or else of a group, after a list that was sent at once; id 0 ends those of users,
+    /// then all.
     fn owner_name<S: EntryStore>(
         &mut self,
         data: &mut Cursor<'_>,
@@ -367,7 +369,7 @@ impl RsyncList {
         Ok(Some(()))
     }
 
-    /// Take the index of the next list, or the end of all lists.
+    /// Take the index of the next list, or the end of all lists; fails for that of a file.
     fn list_index(&mut self, data: &mut Cursor<'_>) -> Parsed<()> {
         match take!(self.read_index(data)?) {
             DONE => {}
@@ -436,7 +438,8 @@ fn path(data: &mut Cursor<'_>, flags: u16, last: &[u8]) -> Parsed<Vec<u8>> {
     Ok(Some([begin, rest].concat()))
 }
 
-/// Take the ids of user and group where they differ from those before; returns the names that were sent with them.
+/// Take the ids of user and group where they differ from those before; returns the names of user and group, if sent
+/// with them.
 fn owners(
     data: &mut Cursor<'_>,
     flags: u16,

@@ -85,7 +85,8 @@ impl Frames {
         }
     }
 
-    /// Keep a message for people, dropping the oldest of too many, or record an error that the sender reports.
+    /// Keep a message for people, dropping the oldest of too many, or record an error that the sender reports; other
+    /// kinds are ignored.
     fn keep_message(&mut self, kind: u8, mut text: Vec<u8>) {
         match kind {
             FIRST_TEXT..=LAST_TEXT => {
