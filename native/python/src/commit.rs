@@ -119,6 +119,8 @@ pub(crate) struct TreeReader {
 
 #[pymethods]
 impl TreeReader {
+    /// Open `root`, for hashing too if there are `digests`.  `scan` has the patterns, the threads, true to stay on
+    /// one file system, true to remark what others cannot read, and the directory that `root` is a snapshot of.
     #[new]
     fn new(
         py: Python<'_>,
@@ -157,8 +159,8 @@ impl TreeReader {
         })
     }
 
-    /// Scan the part `scope` and write its tree; the last commit's entries stay where something
-    /// cannot be read.
+    /// Scan the part `scope` and write its tree; the last commit's entries stay where something cannot be read.
+    /// Returns the tree, its totals, the report, the mount points, and what other parts need.
     #[expect(clippy::too_many_arguments, reason = "Python's are by position")]
     fn read_whole(
         &self,
@@ -222,8 +224,9 @@ impl TreeReader {
         ))
     }
 
-    /// Read the paths that a list names, and write the tree of `past` with them; `None` if a file
-    /// has names that are unknown.
+    /// Read the paths that a list names, and write the tree of `past` with them; `None` if a file has names that are
+    /// unknown.  Returns the tree, what was added and removed, the report, lines of the record of hardlink groups, and
+    /// the number of listed paths that never existed, with the first.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_listed(
         &self,
@@ -279,8 +282,9 @@ impl TreeReader {
         }))
     }
 
-    /// Add the digests of the files that a list names to `into`.  Returns what was read, and the
-    /// paths that could not be.  The digests are stored by `keep_digests` only.
+    /// Add the digests of the files that a list names to `into`.  Returns the files and bytes read, the files with
+    /// too many holes, and the paths that could not be read with their reasons.  The digests are stored by
+    /// `keep_digests` only.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_digests(
         &self,
@@ -428,8 +432,8 @@ impl TreeReader {
     }
 }
 
-/// Write `past` with the hardlink fields of files with names in several parts.  Returns its root
-/// tree, and lines of the record of hardlink groups.
+/// Write `past` with the hardlink fields of files with names in several parts; `groups` has all names of each.
+/// Returns its root tree, and lines of the record of hardlink groups.
 #[pyfunction]
 pub(crate) fn relink(
     py: Python<'_>,

@@ -7,11 +7,13 @@ use pyo3::prelude::*;
 
 use crate::sys::errors::refuse;
 
+/// Return a public key without its comment; a `FormatError` unless it is Ed25519.
 #[pyfunction]
 pub(crate) fn parse_public_key(line: &str) -> PyResult<String> {
     Ok(Ed25519Key::parse(line).map_err(refuse)?.to_string())
 }
 
+/// Return the public key that signed `message`, trusted or not; a `FormatError` for any other signature.
 #[pyfunction]
 pub(crate) fn verify_signature(
     namespace: &str,

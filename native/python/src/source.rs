@@ -91,6 +91,7 @@ impl EntryList {
         Self(Guarded::new(Some(list)))
     }
 
+    /// The number of entries that no commit can hold; 0 after the list ended.
     #[getter]
     fn skipped(&self) -> u64 {
         self.0
@@ -99,6 +100,7 @@ impl EntryList {
             .map_or(0, entry_list::EntryList::skipped)
     }
 
+    /// True if a file has several names; false after the list ended.
     #[getter]
     fn has_links(&self) -> bool {
         let list = self.0.lock();
@@ -134,8 +136,8 @@ impl EntryList {
         Ok((written.tree.as_bytes().to_vec(), counts))
     }
 
-    /// Write the tree of `past` with these entries added or replaced, which ends the list.  Returns
-    /// its id, and the totals of what was added and removed.
+    /// Write the tree of `past` with these entries added or replaced, and without `removed_paths`, which ends the
+    /// list.  Returns its id, and the totals of what was added and removed.
     fn amend(
         &self,
         py: Python<'_>,
@@ -198,16 +200,19 @@ impl RsyncList {
         Ok(PyBytes::new(py, &answer?))
     }
 
+    /// True if the list is complete: the sender closes the connection.
     #[getter]
     fn is_complete(&self) -> bool {
         self.list.lock().is_complete()
     }
 
+    /// True if the list lacks what the sender could not read.
     #[getter]
     fn is_partial(&self) -> bool {
         self.list.lock().is_partial()
     }
 
+    /// Return the sender's messages, at most the last hundred.
     fn messages(&self) -> Vec<Vec<u8>> {
         self.list.lock().messages().map(<[u8]>::to_vec).collect()
     }
@@ -248,6 +253,7 @@ impl TextList {
         })?
     }
 
+    /// True if a file had a digest of another kind than BLAKE3.
     #[getter]
     fn has_other_digests(&self) -> bool {
         self.list.lock().has_other_digests()
@@ -257,7 +263,8 @@ impl TextList {
 /// New and changed paths, removed ones, and true if lines without a readable path differ.
 type ListChanges = (Vec<Vec<u8>>, Vec<Vec<u8>>, bool);
 
-/// Compare two complete lists; the paths are sorted.
+/// Compare two complete lists.  Returns the sorted paths of new and changed entries, those of removed ones, and true
+/// if lines without a readable path differ.
 #[pyfunction]
 pub(crate) fn compare_file_lists(
     py: Python<'_>,
@@ -286,7 +293,8 @@ type RecentEvents = (
     Vec<(Vec<u8>, bool)>,
 );
 
-/// Read a file of recent events; a `FormatError` if it is incomplete.
+/// Read a file of recent events; returns only those after `since`, none without it.  A `FormatError` if it is cut off
+/// or malformed.
 #[pyfunction]
 pub(crate) fn read_recent(
     py: Python<'_>,

@@ -65,6 +65,8 @@ pub(crate) struct Tree {
 
 #[pymethods]
 impl Tree {
+    /// Open the tree below the open directory `root`; `owners` look up numbers of users and groups, `None` to set
+    /// none.
     #[new]
     #[pyo3(signature = (root, *, loosens, umask, owners))]
     fn new(
@@ -174,7 +176,8 @@ impl Tree {
         Ok(failure.map(problem))
     }
 
-    /// Carry out one kind of step for `items`; a `ValueError` if its word is unknown.
+    /// Carry out one kind of step for `items`, in order until the first failure; returns the number done, and that
+    /// failure.  A `ValueError` if the word is unknown.
     #[pyo3(signature = (step, items, places = None))]
     fn carry_out<'py>(
         &self,
@@ -208,7 +211,7 @@ impl Tree {
         }
     }
 
-    /// Rename directories, each of which a symlink of `forwards` at its old path may replace.
+    /// Rename directories, each of which a symlink of `forwards` at its old path may replace.  Returns as `carry_out`.
     fn move_directories<'py>(
         &self,
         py: Python<'py>,
@@ -227,7 +230,7 @@ impl Tree {
         self.row(py, &items, publish::Tree::move_directories)
     }
 
-    /// Rename prepared directories to their paths, with everything below them.
+    /// Rename prepared directories to their paths, which must be free, with everything below them.
     fn publish_directories<'py>(
         &self,
         py: Python<'py>,
@@ -389,7 +392,8 @@ fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
     (row.done, failure)
 }
 
-/// Return the fields of a reason, as `_native.pyi` lists them.
+/// Return the word of a reason, as `_native.pyi` lists them, its errno or 0, and the other path that it names, if
+/// any.
 fn reason_fields(reason: &FailureReason) -> (&'static str, i32, Option<&[u8]>) {
     match reason {
         FailureReason::Errno(errno) => ("errno", errno.raw_os_error(), None),

@@ -310,8 +310,8 @@ impl RowConverter {
         }
     }
 
-    /// Convert the local entry of a row; `None` if it has none, or one of another type than file,
-    /// directory or symlink.  Owners have the names that the functions of `types` return.
+    /// Convert the local entry of a row; `None` if it has none, or one of another type than file, directory or
+    /// symlink.  It has neither link nor digest; owners have the names that the functions of `types` return.
     fn local_entry<'py>(
         &self,
         py: Python<'py>,

@@ -26,7 +26,7 @@ impl Plan {
         Self { converter, planned }
     }
 
-    /// Return the paths that need a stage of publishing, with true for a symlink.
+    /// Return, in the order of this sequence, the paths that need a stage of publishing, with true for a symlink.
     pub(crate) fn paths_for_stages(&self) -> impl Iterator<Item = (&[u8], bool)> {
         (0..self.planned.len())
             .filter_map(|place| self.planned.path_for_stage(&self.converter.table, place))
@@ -73,7 +73,8 @@ impl Plan {
         Rows::new(&self.converter, RowKind::Entry, &self.planned.directories)
     }
 
-    /// Return the operations of each of `count` stages; `stages` has a byte for each path.
+    /// Return the operations of each of `count` stages: fetches, hardlinks, symlinks, changes of attributes; `stages`
+    /// has a byte for each path.
     fn in_stages(&self, count: usize, stages: &[u8]) -> Vec<Stage> {
         let operations = self.planned.in_stages(&self.converter.table, count, stages);
         let rows = |numbers: &[_]| Rows::new(&self.converter, RowKind::Entry, numbers);

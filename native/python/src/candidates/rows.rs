@@ -75,11 +75,13 @@ impl Rows {
         all_bytes(py, self.chosen.paths())
     }
 
+    /// Return the size of each wanted entry, 0 unless it is a file; rows without one are left out.
     fn sizes(&self) -> Vec<u64> {
         let sizes = self.chosen.iter().filter_map(|row| row.wanted);
         sizes.map(|wanted| wanted.size).collect()
     }
 
+    /// Return the digest of each wanted entry, `None` without one; rows without a wanted entry are left out.
     fn digests<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
         let digests = self.chosen.digests();
         let digest = |digest: Option<Blake3Digest>| digest.map(|digest| PyBytes::new(py, &digest));
@@ -112,7 +114,7 @@ impl Rows {
         all_bytes(py, directories)
     }
 
-    /// Return the values of the rows whose wanted mode was reduced.
+    /// Return, in their order, the values of the rows whose wanted mode was reduced.
     fn reduced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_reduced = |row: &&Row| {
             row.wanted

@@ -33,6 +33,7 @@ pub(crate) struct Candidates {
 
 #[pymethods]
 impl Candidates {
+    /// Make an empty table, whose rows become values of these classes; `names` look up the names of local owners.
     #[new]
     #[pyo3(signature = (candidate, entries, remove, modes, names))]
     fn new(
@@ -66,7 +67,7 @@ impl Candidates {
         self.change(|table| places.try_for_each(|each| push_path(table, each, LocalState::Unknown)))
     }
 
-    /// Add the selected differences of two snapshots, and return the moved directories; `None`,
+    /// Add the selected differences of two snapshots, and return old and new path of each moved directory; `None`,
     /// with the table as before, if the filter treats one differently at its new path.
     fn compare<'py>(
         &self,
@@ -108,7 +109,7 @@ impl Candidates {
         })
     }
 
-    /// Merge the rows of each path, in tree order: the last wanted, the first local entry.
+    /// Merge the rows of each path, in tree order: the last wanted, the first local entry, all past ones.
     fn merge(&self) -> PyResult<()> {
         self.change(|table| {
             table.merge();
@@ -116,7 +117,7 @@ impl Candidates {
         })
     }
 
-    /// Return true if there is a row for `path`, and its wanted entry, if any.
+    /// Return true if there is a row for `path`, and its wanted entry, if any.  Valid after `merge`.
     #[pyo3(name = "wanted")]
     fn wanted_entry<'py>(
         &self,
@@ -131,11 +132,12 @@ impl Candidates {
         Ok((true, entry.transpose()?))
     }
 
+    /// Return true if there is a row below the directory `path`; valid after `merge`.
     fn has_below(&self, path: &[u8]) -> PyResult<bool> {
         Ok(self.shared_table()?.has_below(path))
     }
 
-    /// Record that nothing is at these paths; those without a row are ignored.
+    /// Record that nothing is at these paths; those without a row are ignored.  Valid after `merge`.
     fn vacate(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: Vec<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -270,6 +272,7 @@ impl Candidates {
         })
     }
 
+    /// Return the candidates whose wanted entry is a symlink.
     fn symlinks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_symlink = |_: &candidates::Candidates, row: &Row| {
             row.wanted
@@ -278,8 +281,8 @@ impl Candidates {
         self.chosen(py, is_symlink)
     }
 
-    /// Return the candidates with a local file of one of `sizes`, with its known digest, and true
-    /// if it has the wanted content.
+    /// Return, in row order, the candidates with a local file of one of `sizes`, each with its known digest, if any,
+    /// and true if it has the wanted content.
     fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
         let sizes: HashSet<u64> = sizes.extract()?;
         let converter = self.converter()?;
@@ -400,10 +403,12 @@ impl Renames {
         Self(candidates::Renames::new(moves))
     }
 
+    /// Return the present path of the entry that will be at `path`; `None` if it will be free.
     fn before<'py>(&self, py: Python<'py>, path: &[u8]) -> Option<Bound<'py, PyBytes>> {
         self.0.before(path).map(|path| PyBytes::new(py, &path))
     }
 
+    /// Return true if `path` will be in a moved directory, which itself does not count.
     fn arrives(&self, path: &[u8]) -> bool {
         self.0.arrives(path)
     }

@@ -125,7 +125,7 @@ impl TableRows {
         })
     }
 
-    /// Return the files and symlinks of the rows.
+    /// Return the wanted entries as files or symlinks with their attributes.
     pub(crate) fn leaves(&self, numbers: &Numbers) -> Vec<Leaf> {
         let entries = self.entries().zip(self.files(numbers));
         let leaf = |((_, wanted), file): ((_, Stated), _)| match wanted.kind {

@@ -60,6 +60,9 @@ pub(crate) struct TreeComparison {
 
 #[pymethods]
 impl TreeComparison {
+    /// Begin to compare the open directory `handle` with the listings that all filters select, within `scope`;
+    /// `owners` look up numbers of users and groups, `None` to compare none.  With `content`, files whose content is
+    /// to be read are reported; with `opens_up`, a batch ends at an unreadable directory.
     #[new]
     #[pyo3(signature = (handle, snapshot, selection, *, scope, owners, content, opens_up, threads))]
     #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
@@ -98,7 +101,8 @@ impl TreeComparison {
         })
     }
 
-    /// Return about `most` findings of about `steps` further entries.
+    /// Return about `most` findings of about `steps` further entries.  Returns records, texts and wanted entries; the
+    /// numbers of entries, files and files without digest; the key of the last entry; true at the end.
     fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
         let mut findings = Findings::new(most, steps);
         let (ended, position) = self.advance(py, None, &mut findings)?;

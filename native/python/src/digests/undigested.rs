@@ -11,8 +11,8 @@ use crate::sys::wait::wait;
 /// Files, bytes, the last file, lists.
 type UndigestedFiles = (u64, u64, Option<(i64, Vec<u8>)>, Vec<Vec<u8>>);
 
-/// Find the files of a snapshot without a digest.  Returns their number and bytes; and of the
-/// `most` newest after `before` the last, and lists of their paths.
+/// Find the files of a snapshot without a digest.  Returns their number and bytes; then, of the `most` newest that
+/// sort before `before`, mtime and path of the last, and their paths in lists of at most so many files and bytes.
 #[pyfunction]
 pub(crate) fn find_undigested(
     py: Python<'_>,

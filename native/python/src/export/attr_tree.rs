@@ -18,6 +18,8 @@ pub(crate) struct Maker(Guarded<attr_tree::Maker>);
 
 #[pymethods]
 impl Maker {
+    /// Open `root`, and the folder `building` on its file system, without which nothing is replaced or removed.
+    /// `privileged` means that permissions do not matter.
     #[new]
     #[pyo3(signature = (root, building, *, privileged))]
     fn new(
@@ -116,6 +118,7 @@ impl Maker {
 }
 
 impl Maker {
+    /// Make one entry; a directory without content, and a file as a hole.
     fn make(
         &self,
         py: Python<'_>,

@@ -61,8 +61,9 @@ impl BlockIndex {
         pairs(engine::changed_ranges(&self.0, &sources))
     }
 
-    /// Fill the open file `target` with the blocks that local files have; returns the missing
-    /// ranges, counts of bytes, and true if it shares blocks with the old file.
+    /// Fill the open file `target` with the blocks that local files have; returns the missing ranges, counts of
+    /// bytes, and true if it shares blocks with the old file.  `hear` gets the bytes so far, and ends the call by
+    /// returning false.
     fn assemble(
         &self,
         py: Python<'_>,
@@ -105,7 +106,7 @@ impl BlockIndex {
         PyBytes::new(py, &self.0.encode())
     }
 
-    /// Return the blocks in `ranges` whose content in an open file is another one.
+    /// Return the blocks in `ranges` whose content in an open file is another one or cannot be read.
     fn wrong_ranges(
         &self,
         py: Python<'_>,

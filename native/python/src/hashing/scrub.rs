@@ -34,7 +34,7 @@ impl Digested {
         Self(snapshot, Guarded::new(files))
     }
 
-    /// Return at most `files` further files, until they have `size` bytes; empty at the end.
+    /// Return at most `files` further files, no hardlinks, until they have `size` bytes; empty at the end.
     fn batch<'py>(&self, py: Python<'py>, files: usize, size: u64) -> PyResult<Vec<Row<'py>>> {
         let batch = wait(py, |_| {
             let mut open = self.1.try_lock()?;
@@ -66,8 +66,8 @@ impl Scrub {
         identity.map_err(|error| raise(py, &error))
     }
 
-    /// Return the number of files that were read before `pace` was over, and the place and finding
-    /// of those that differ.  A shortage of memory or file handles is an exception.
+    /// Return the number of files that were read before `pace` was over, and place and finding of those that are not
+    /// as expected: changed, damaged or unreadable.  A shortage of memory or file handles is an exception.
     fn read<'py>(
         &self,
         py: Python<'py>,

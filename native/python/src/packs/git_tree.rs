@@ -14,6 +14,7 @@ use crate::sys::errors::refuse;
 /// Name, id, true if that is a tree's.
 type Item<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
+/// Encode items, in any order; a `ValueError` for an id of the wrong length.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,
@@ -31,6 +32,8 @@ pub(crate) fn encode_tree(
     Ok(PyBytes::new(py, &tree::encode_tree(items)))
 }
 
+/// Decode the items of a git tree at `place`, which is for errors; a `FormatError` unless they are well-formed and in
+/// order.
 #[pyfunction]
 pub(crate) fn decode_tree<'py>(
     py: Python<'py>,
@@ -45,6 +48,7 @@ pub(crate) fn decode_tree<'py>(
     Ok(items.collect())
 }
 
+/// Return the id of an object without a check for collisions; a `ValueError` for an unknown kind.
 #[pyfunction]
 pub(crate) fn object_id<'py>(
     py: Python<'py>,

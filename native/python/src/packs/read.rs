@@ -38,8 +38,8 @@ impl Packs {
         self.0.lock().find(oid).ok()?
     }
 
-    /// Return the records of an object and of its bases; `None` if they are not here, or cannot be
-    /// read or copied.
+    /// Return the records of an object, then of its bases, the whole one last; `None` if they are not here, or cannot
+    /// be read or copied.
     pub(crate) fn chain(&self, oid: &Oid) -> Option<Chain> {
         self.0.lock().chain(oid).ok()?
     }
@@ -63,11 +63,12 @@ impl Packs {
         self.0.lock().add(folder.to_vec());
     }
 
-    /// Close all packs, after one was removed or replaced.
+    /// Close all packs, after one was removed or replaced, and drop cached objects.
     fn forget(&self, py: Python<'_>) {
         py.detach(|| self.0.lock().forget());
     }
 
+    /// Return kind and content of an object, `None` if no pack has it; an exception if it cannot be read.
     fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<ObjectFields<'py>>> {
         let oid = parse_oid(oid)?;
         // A few microseconds: too short for the one door to long calls.

@@ -22,7 +22,8 @@ use crate::sys::wait::wait_checking;
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
 type InstalledPack<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u64);
 
-/// Install the pack that was received as `name` in `folder`, with the bases of its deltas.
+/// Check the pack that was received as `name` in `folder`, complete it with the bases of its deltas, and make it
+/// visible.  Fails if it and `objects` lack an object of `target`, and if it needs more than `work` or `room`.
 #[pyfunction]
 #[pyo3(signature = (folder, name, objects, check, *, target, work, room))]
 #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
@@ -51,7 +52,8 @@ pub(crate) fn install_pack<'py>(
     Ok((pack, PyBytes::new(py, &installed.commit), spent))
 }
 
-/// Check that all objects of the tree `target` are here; returns how much of `work` that took.
+/// Check that all objects of the tree `target` are here, those in the trees `complete` aside; returns how much of
+/// `work` that took.
 #[pyfunction]
 #[pyo3(signature = (target, complete, objects, check, *, work))]
 pub(crate) fn check_connected(

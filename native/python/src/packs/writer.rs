@@ -50,7 +50,7 @@ impl PackWriter {
         self.lock().len()
     }
 
-    /// Add an object unless the folder has it; returns its id.
+    /// Add an object unless the known packs have it; returns its id.
     fn write<'py>(
         &self,
         py: Python<'py>,

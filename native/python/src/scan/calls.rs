@@ -46,7 +46,7 @@ impl Calls {
         self.call(|py| function.call1(py, (PyBytes::new(py, bytes),)).map(drop))
     }
 
-    /// Return the first exception that was raised.
+    /// Return the first exception that was raised; `None` without one.
     pub(crate) fn raised(self) -> Option<PyErr> {
         self.0.into_inner()
     }

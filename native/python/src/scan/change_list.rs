@@ -34,7 +34,7 @@ impl ChangeList {
         self.with(|reading| reading.begin_source(spelling))
     }
 
-    /// Parse further bytes of the source; an exception after `close`.
+    /// Parse further bytes of the source begun by `begin_source`; an exception after `close`.
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         py.detach(|| self.with(|reading| reading.feed(data)))
     }

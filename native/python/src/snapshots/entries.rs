@@ -19,6 +19,8 @@ pub(crate) struct Entries(Guarded<(Option<ListingPair>, Option<Selector>)>);
 
 #[pymethods]
 impl Entries {
+    /// Decode a listing: the directory itself, unless `attributes` is `None`, and its leaves; with `selected` only
+    /// those that it selects.
     #[new]
     #[pyo3(signature = (path, attributes, leaves, digests, selected=None))]
     fn new(

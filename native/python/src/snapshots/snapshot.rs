@@ -24,7 +24,8 @@ type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
 /// A directory, some of its entries, and the number of all.
 type Part<'py> = (Bound<'py, PyTuple>, Option<Batch<'py>>, usize);
 
-/// Decode the git tree of an own directory.
+/// Decode the git tree of an own directory.  Returns the ids of its own subdirectories by name; then those of the
+/// manifest, its digests, the tree of pieces, and that of their digests.
 #[pyfunction]
 pub(crate) fn read_own_directory<'py>(
     py: Python<'py>,
@@ -101,7 +102,8 @@ impl Lookup {
         Ok(Some((listing(py, &own)?, batch(py, &entries)?, total)))
     }
 
-    /// Return the listings of a directory and all below it that any of the filters mirrors.
+    /// Return the listings of a directory and all below it that any of the filters mirrors, all without filters; none
+    /// if it is missing.
     #[pyo3(signature = (path, filters=Vec::new()))]
     fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
         let mut lookup = self.0.lock();

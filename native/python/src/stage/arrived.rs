@@ -53,7 +53,8 @@ impl ArrivedFiles {
         files.keys().map(|file| arrived.run(&file)).collect()
     }
 
-    /// Group consecutive files of one directory and one run.
+    /// Group consecutive files of one directory and one run: returns the directory, the places of the first and after
+    /// the last, and the run, `None` if they are not recorded.
     fn directories<'py>(&self, py: Python<'py>, files: TableRows) -> Vec<DirectoryFiles<'py>> {
         let arrived = self.0.lock();
         let runs = files

@@ -24,7 +24,8 @@ pub(crate) type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
 /// How each file was staged, and what ended the row.
 pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);
 
-/// Stage each of `files` with the content of the staged file at its place in `firsts`.
+/// Stage each of `files` with the content of the staged file at its place in `firsts`.  With a key it becomes a link
+/// of this name in the ready folder, if possible.
 #[pyfunction]
 pub(crate) fn copy_twins<'py>(
     py: Python<'py>,

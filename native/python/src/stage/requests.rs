@@ -9,7 +9,8 @@ use crate::packs::lent::LentSnapshot;
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
-/// Return the names of files, and the number of directories that are requested as a whole.
+/// Return the names of files, each after `start` and ended by NUL, and the number of directories that are requested
+/// as a whole, none without `commit`.
 #[pyfunction]
 #[pyo3(signature = (files, start, commit))]
 pub(crate) fn request_names<'py>(

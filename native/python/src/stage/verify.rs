@@ -11,8 +11,8 @@ use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_checking};
 
-/// Return the places of the files of more than `least` bytes that exist below `root`; with any,
-/// also those of the others if they are fewer than `few`.
+/// Return the places, in order, of the files of more than `least` bytes that exist below `root`; with any, also those
+/// of the others if they are fewer than `few`.
 #[pyfunction]
 pub(crate) fn comparable(
     py: Python<'_>,
