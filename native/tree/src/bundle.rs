@@ -51,8 +51,9 @@ impl<R: ObjectReader> BundleReader<R> {
         })
     }
 
-    /// Return the next part of the response, of at least `enough` bytes unless it is the last;
-    /// empty at the end.  Fails with `Stopped` after a stop.
+    /// Return the next part of the response, of at least `enough` bytes unless it is the last; empty at the end.
+    /// Fails with `Stopped` after a stop.  Each path has one record, in order; a path without its NUL ends the
+    /// response.
     pub fn read(&mut self, enough: usize, stop: &Stop) -> format::Result<Vec<u8>> {
         let enough = enough.min(self.left);
         let mut part = Vec::with_capacity(enough + BUNDLED_BYTES as usize);
@@ -108,7 +109,8 @@ fn find<R: ObjectReader>(
     })
 }
 
-/// Append the record of one file to `part`; without content if the file cannot be read as it was committed.
+/// Append the record of one file to `part`; without content if the file cannot be read as it was committed.  Only a
+/// shortage is an error.
 fn append<'a>(
     root: &Root,
     path: &'a [u8],

@@ -55,8 +55,8 @@ impl Maker {
         })
     }
 
-    /// Make an entry at a path; with a building folder it replaces what is there, and a replaced
-    /// directory is moved to the building folder.
+    /// Make an entry at a path; with a building folder it replaces what is there, else the path must be free, and a
+    /// replaced directory is moved to the building folder.
     pub fn make(&mut self, path: &[u8], entry: &NewEntry<'_>) -> Result<()> {
         let (above, name) = split(path);
         self.enter(above)?;
@@ -64,9 +64,9 @@ impl Maker {
             .map_err(|errno| failed(errno, above, name))
     }
 
-    /// Make the leaves of the directory at a path from their lines; `owners` returns the numbers of
-    /// a user and a group.  Fails with `BADMSG` at a malformed line, and with `Stopped` between two
-    /// leaves after a stop.
+    /// Make the leaves of the directory at a path from their lines; `owners` returns the numbers of a user and a
+    /// group; without it the creator stays the owner.  Fails with `BADMSG` at a malformed line, and with `Stopped`
+    /// between two leaves after a stop.
     pub fn make_leaves(
         &mut self,
         path: &[u8],
@@ -131,7 +131,7 @@ impl Maker {
         self.unowned
     }
 
-    /// Leave the current directory, and enter another.
+    /// Leave the current directory, and enter another; does nothing if it is the current one.
     fn enter(&mut self, path: &[u8]) -> Result<()> {
         if self.current.is_some() && self.entered == path {
             return Ok(());

@@ -69,8 +69,9 @@ impl<'a> Digesting<'a> {
         }
     }
 
-    /// Set the digest columns of directories.  Returns the files whose scanned state must not be committed, as positions of
-    /// directory and file, with the reasons.  With `Policy::later`, only files that may keep a former digest are read.
+    /// Set the digest columns of directories.  Returns the files whose scanned state must not be committed, as
+    /// positions of directory and file, with the reasons.  With `Policy::later`, only files that may keep a former
+    /// digest are read.  Known digests are not computed again.  Fails with `Stopped` after a stop.
     pub(super) fn fill<R: ObjectReader>(
         &mut self,
         directories: &mut [&mut Directory],
@@ -128,8 +129,8 @@ impl<'a> Digesting<'a> {
         Ok(problems.collect())
     }
 
-    /// Hash the files that have no answer yet; large ones come after all small ones, one by one by all
-    /// threads, and their block indices are stored.
+    /// Hash the files that have no answer yet; large ones come after all small ones, one by one by all threads, and
+    /// their block indices are stored.  Fails with `Stopped` after a stop, with the answers so far.
     fn read(
         &mut self,
         files: &[File<'_>],
@@ -161,7 +162,8 @@ impl<'a> Digesting<'a> {
         Ok(())
     }
 
-    /// Turn the outcome of hashing a file into a digest or a reason, and count what was read.
+    /// Turn the outcome of hashing a file into a digest or a reason, and count what was read.  A changed volatile file
+    /// has neither; a shortage ends the commit.
     fn judge(&mut self, file: &File<'_>, found: HashOutcome) -> Result<DigestOutcome> {
         Ok(match found {
             HashOutcome::Confirmed => file

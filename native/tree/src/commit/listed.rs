@@ -66,7 +66,7 @@ impl ListedPaths {
         Ok(Self { looked, unread })
     }
 
-    /// Return the directories on another device than the root.
+    /// Return the examined directories on another device than the root, in tree order.
     pub fn foreign(&self) -> Vec<&[u8]> {
         let directories = &self.looked.directories;
         let root = directories.first().map(|root| root.device);
@@ -74,8 +74,8 @@ impl ListedPaths {
         foreign.map(|each| &*each.path).collect()
     }
 
-    /// Set the digests of files, as `Digesting::fill` does.  A file that could not be read, or changed meanwhile, is added to
-    /// `unread`, and its old entry stays.
+    /// Set the digests of files, as `Digesting::fill` does.  A file that could not be read, or changed meanwhile, is
+    /// added to `unread`, and its old entry stays.  Fails with `Stopped` after a stop.
     pub fn digest<R: ObjectReader>(
         &mut self,
         digests: &mut ListedDigests,
@@ -133,7 +133,8 @@ impl ListedPaths {
         }))
     }
 
-    /// Return what could not be read, with its substitute from `past`; adds the remarks.
+    /// Return what could not be read, except entries that are left out on purpose, with its substitute from `past`;
+    /// adds the remarks.
     fn problems<R: ObjectReader>(
         &self,
         past: &mut Lookup<R>,
@@ -179,7 +180,7 @@ impl ListedPaths {
         Ok(problems)
     }
 
-    /// Return the listed paths that neither exist nor existed.
+    /// Return the listed paths that neither exist nor existed.  Paths added as further names (`perhaps`) do not count.
     fn unknown(&self, amended: &Amended, touched: &[Touched]) -> Vec<Vec<u8>> {
         let looked_at = self.looked.directories.iter().map(|each| &*each.path);
         let looked_at: HashSet<&[u8]> = looked_at.collect();

@@ -53,8 +53,8 @@ impl Mounts {
         self.above.push((parent.to_vec(), device));
     }
 
-    /// Record mount points, and return the frame.  A directory whose old entries stay is returned as unreadable; for everything
-    /// below an unreadable directory, returns `None`.
+    /// Record mount points, and return the frame.  A directory whose old entries stay is returned as unreadable; for
+    /// everything below an unreadable directory, returns `None`.  Frames come in tree order.
     pub(super) fn guard<R: ObjectReader>(
         &mut self,
         frame: Frame,
@@ -105,7 +105,9 @@ impl Mounts {
         Ok(Frame::Read(directory))
     }
 
-    /// Return the reason to keep the old entries of a directory, if there is one.
+    /// Return the reason to keep the old entries of a directory that is (`mounted`) or was a mount point; `None` if
+    /// its present state is accepted: by option, because it had no entries, or because it is entered and one of them
+    /// is still there.
     fn reason<R: ObjectReader>(
         &self,
         path: &[u8],

@@ -91,7 +91,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// Add a shard, whose tree is written already.
+    /// Add a shard, whose tree is written already; the entries of a small one are added to the trees here.  Fails if
+    /// it has no result.
     fn graft(&mut self, path: &[u8], part: &Part<R>) -> Result<()> {
         let tree = part.shards.get(path).and_then(|shard| shard.tree);
         let (Some((tree, entries)), Some(objects)) = (tree, &part.objects) else {
@@ -129,7 +130,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         std::mem::take(&mut self.layout).finish(self.writer)
     }
 
-    /// Add a scanned directory, with the old entries of names that could not be read.
+    /// Add a scanned directory, with the old entries of names that could not be read; records its hardlinks and
+    /// problems.
     fn put_directory(&mut self, mut directory: Directory) -> Result<()> {
         self.skipped += directory.skipped;
         let mut unsure = BTreeSet::new();
@@ -163,7 +165,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         self.add(&directory.listing())
     }
 
-    /// Return the substitute for an unreadable entry; `is_own` for the attributes of a directory itself.
+    /// Return the substitute for an unreadable entry: kept if its old entry stays, or the last commit has a directory
+    /// there.  `is_own` means the attributes of a directory itself.
     fn outcome(&mut self, path: &RelPath, is_own: bool) -> Result<Substitute> {
         if is_own {
             return Ok(Substitute::Clamped);
@@ -229,7 +232,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// Keep the last commit's entries at `path` and below; false if there was no directory.
+    /// Keep the last commit's entries at `path` and below; false if there was no directory.  A hardlink whose leader
+    /// is another file now loses its link.
     fn keep_below(&mut self, path: &RelPath) -> Result<bool> {
         let Some(past) = &mut self.past else {
             return Ok(false);

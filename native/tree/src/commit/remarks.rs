@@ -40,7 +40,7 @@ impl Remarks {
         }
     }
 
-    /// Add the remarks about a directory.
+    /// Add the remarks about a directory: names left out on purpose and, if wanted, what others cannot read.
     pub(super) fn add_directory(&mut self, directory: &Directory) {
         let path = || RelPath::trusted(directory.path.clone());
         for problem in &directory.problems {

@@ -101,8 +101,9 @@ impl Name {
 
 /// Set the hardlink fields of files with names in several parts of `past`, the new tree.
 ///
-/// `groups` has all names of each file; those that `past` lacks are ignored.  Returns the id of the
-/// amended tree, and the pairs of leaders and members as `linked` records them.
+/// `groups` has all names of each file; those that `past` lacks are ignored.  The first in tree order leads; a name
+/// with other attributes or content gets no link.  Returns the id of the amended tree, and the pairs of leaders and
+/// members as `linked` records them.
 pub fn relink<R: ObjectReader>(
     past: &mut Lookup<R>,
     groups: Vec<Vec<RelPath>>,

@@ -188,7 +188,7 @@ fn check_top(first: Option<&Frame>) -> Result<View> {
     }
 }
 
-/// Set the digests of frames; a file that changed meanwhile becomes a problem.
+/// Set the digests of frames; a file that changed meanwhile becomes a problem.  Fails with `Stopped` after a stop.
 fn fill<R: ObjectReader>(
     frames: &mut [Frame],
     digests: &mut Digests,

@@ -13,7 +13,8 @@ pub(crate) enum Body<'a> {
     Symlink(&'a [u8]),
 }
 
-/// Return the differing attributes of `seen`, whose symlink target is `target`; ignores hardlinks.
+/// Return the differing attributes of `seen`, whose symlink target is `target`; ignores hardlinks.  Of another type,
+/// nothing else is compared; attributes that are not stated and modes of symlinks do not count.
 pub(crate) fn differences(
     body: Body<'_>,
     wanted: &Attributes,

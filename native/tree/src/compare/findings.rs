@@ -16,8 +16,8 @@ pub trait FindingSink {
     /// Return the records of other findings and of the amount compared.
     fn records(&mut self) -> &mut FindingRecords;
 
-    /// Report that `wanted` (a directory and an entry in it) differs in attributes from `seen`,
-    /// whose symlink target is `target`.
+    /// Report that `wanted` (a directory and an entry in it) has these differing attributes (none if only its content
+    /// is to be read) from `seen`, whose symlink target is `target`.
     fn add_match(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),

@@ -15,7 +15,8 @@ use crate::walk::numbers::NumberOf;
 use crate::walk::owners::OwnerKind;
 
 impl Place {
-    /// Compare a wanted entry with the local one, and count it; reports a difference, and a file whose content is to be read.
+    /// Compare a wanted entry with the local one, and count it; reports a difference, and a file whose content is to
+    /// be read.  A local inode that another group has too is a difference of the link.
     pub(super) fn compare_entry(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
@@ -69,7 +70,8 @@ impl Place {
         Ok(differing)
     }
 
-    /// Return the local form of an entry's attributes.
+    /// Return an entry's attributes with the numbers of its owners, `None` if owners are not compared; a mode that
+    /// may differ is kept.
     fn wanted_attributes(
         &mut self,
         entry: &Entry<'_>,

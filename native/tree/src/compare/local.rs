@@ -205,7 +205,8 @@ impl<'a> LocalReader<'a> {
         Ok(Some(local))
     }
 
-    /// Read an open directory; on another mount, only its own status.
+    /// Read an open directory; on another mount, only its own status.  One that cannot be listed is closed; only a
+    /// shortage or a stop is an error.
     fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
         let status = call::status(handle)?;
         let own = self.scope.holds(path, true).then(|| local_status(&status));
@@ -246,7 +247,7 @@ impl<'a> LocalReader<'a> {
         entries.try_for_each(|entry| self.add(local, &mut below, handle, entry))
     }
 
-    /// Add an entry; `below` is the path of the directory with its slash.
+    /// Add an entry; `below` is the path of the directory with its slash.  `CANCELED` after a stop.
     fn add(
         &self,
         local: &mut Local,
@@ -264,7 +265,8 @@ impl<'a> LocalReader<'a> {
         added
     }
 
-    /// Examine the entry at `path`; add it as a leaf, or as a child to read, if it is in the scope.
+    /// Examine the entry at `path`; add it as a leaf, or as a child to read, if it is in the scope.  Skips the
+    /// staging folder and what is gone; fails with `ACCESS` if `closes`.
     fn add_at(
         &self,
         local: &mut Local,

@@ -88,7 +88,8 @@ impl<R: ObjectReader> TreeComparison<R> {
         Ok(ended)
     }
 
-    /// Return the key in tree order of the last entry that was found or is missing; empty before the first.
+    /// Return the key in tree order of the last wanted entry that was compared, found or missing; empty before the
+    /// first.
     pub fn position(&self) -> Vec<u8> {
         let last = self.place.last.as_ref();
         last.map_or_else(Vec::new, |(directory, name, is_directory)| {
@@ -112,8 +113,8 @@ impl<R: ObjectReader> TreeComparison<R> {
         }
     }
 
-    /// Return the next directory of either side in tree order, `None` at the end; reads ahead in the
-    /// local tree.
+    /// Return the next directory of either side in tree order, `None` at the end; reads ahead in the local tree.
+    /// Fails after a stop.
     fn next_pair(&mut self, stop: &Stop) -> Result<Option<Pair>> {
         if self.listing.is_none() && self.has_listings {
             self.listing = self.selection.next_directory()?;
@@ -165,7 +166,8 @@ impl<R: ObjectReader> TreeComparison<R> {
         }))
     }
 
-    /// Compare the leaves of a directory until the batch is full; returns true at their end.
+    /// Compare the leaves of a directory until the batch is full; returns true at their end, else keeps the progress
+    /// in `pair`.
     fn compare(
         &mut self,
         pair: &mut Pair,

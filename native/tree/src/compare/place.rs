@@ -79,8 +79,8 @@ impl Place {
         }
     }
 
-    /// Compare the directory itself, and report it if it is extraneous or unreadable, after the
-    /// extraneous leaves of those that ended before it.
+    /// Compare the directory itself, and report it if it is extraneous or unreadable, after the extraneous leaves of
+    /// those that ended before it.  Nothing below an unreadable directory is judged.
     pub(super) fn begin(
         &mut self,
         pair: &Pair,
@@ -122,7 +122,7 @@ impl Place {
         Ok(())
     }
 
-    /// Return true if a leaf of the snapshot is in the scope and can be judged.
+    /// Return true if a leaf of the snapshot is in the scope and is not below an unreadable directory.
     pub(super) fn wants(&self, directory: &RelPath, entry: &Entry<'_>) -> bool {
         let scope = &self.options.scope;
         if self.blind.is_some() || (scope.top.is_empty() && scope.after.is_empty()) {
@@ -132,8 +132,8 @@ impl Place {
         scope.covers(path.as_bytes()) && scope.holds(path.as_bytes(), false)
     }
 
-    /// Compare a leaf of the snapshot with the local one; local leaves with names before it become
-    /// extraneous.
+    /// Compare a leaf of the snapshot with the local one; leaves come in name order.  Local leaves with names before
+    /// it are extraneous, which `begin` reports later, or unreadable.
     pub(super) fn compare_leaf(
         &mut self,
         pair: &mut Pair,
@@ -179,7 +179,8 @@ impl Place {
         }
     }
 
-    /// Compare a wanted leaf that has no local leaf; a directory may be in its place.
+    /// Compare a wanted leaf that has no local leaf; a directory may be in its place.  A path that cannot be read is
+    /// recorded; only a shortage is an error.
     fn compare_lone_leaf(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),

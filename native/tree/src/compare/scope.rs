@@ -16,7 +16,8 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Return true if a path at or below the top is in the scope.
+    /// Return true if a path at or below the top is not left out itself and comes after the start of the scope; its
+    /// ancestors are not looked at.
     pub(crate) fn holds(&self, path: &[u8], is_directory: bool) -> bool {
         !self.left_out.contains(path)
             && (self.after.is_empty() || tree_order(path, is_directory) > self.after)

@@ -26,7 +26,7 @@ pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
     }
 }
 
-/// Return the states of a block, as bytes; `None` if its checksum is wrong, or it has none.
+/// Return the states of a block, as bytes; `None` if its checksum is wrong, or it has none or is too short.
 pub(super) fn decode_block(bytes: &[u8]) -> Option<&[u8]> {
     let (header, rest) = bytes.split_first_chunk::<BLOCK_HEADER>()?;
     let number = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));

@@ -50,7 +50,7 @@ impl PendingFile {
     }
 }
 
-/// Return the files of a directory as scanned.
+/// Return the files of a directory as scanned, in the order of their records.
 pub(super) fn scanned_files(directory: &Directory) -> impl Iterator<Item = ScannedFile> {
     let records = directory.identities.chunks_exact(RECORD);
     records.map(|record| {

@@ -40,7 +40,7 @@ impl KnownDigest {
         }
     }
 
-    /// Return the digest with the time of birth that it requires; `None` if it requires none.
+    /// Return the digest with the time of birth that it requires; `None` if it requires none, or no digest is known.
     pub(super) fn if_born(self) -> Option<(i64, Digest)> {
         match self {
             Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
@@ -82,7 +82,8 @@ impl EarlierTables {
         })
     }
 
-    /// Look up the digest of a file; files come in the order of the scan.
+    /// Look up the digest of a file; files come in the order of the scan.  An earlier version's number of the file
+    /// system counts too.
     pub(super) fn look_up(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
         match (self.look_up_state(&seen.now)?, seen.earlier()) {
             (KnownDigest::Unknown, Some(earlier)) => {
@@ -142,7 +143,7 @@ impl EarlierTables {
         }
     }
 
-    /// Copy the first `count` states of the last table.
+    /// Copy the first `count` states of the last table.  Fails with `IO` if one is missing.
     pub(super) fn copy(&mut self, count: u64, to: &mut Writer) -> Outcome<()> {
         for place in 0..count {
             let state = self.last.as_mut().map_or(Ok(None), |last| last.at(place))?;
@@ -176,7 +177,8 @@ fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>>
     Ok(first)
 }
 
-/// Return the known digest of a file, given earlier states of its inode.
+/// Return the known digest of a file, given earlier states of its inode: of the same state, or else to be confirmed
+/// by the time of birth.
 pub(super) fn judge(earlier: &[State], now: &State) -> KnownDigest {
     let mut best = KnownDigest::Unknown;
     for state in earlier {
@@ -198,7 +200,7 @@ fn answer(state: &State, now: &State) -> KnownDigest {
     }
 }
 
-/// Make the file for the table of this commit.
+/// Make the file for the table of this commit, which must not exist.
 pub(super) fn create(folder: BorrowedFd<'_>) -> Outcome<Writer> {
     Writer::create(folder, NEW)
 }
@@ -209,7 +211,7 @@ pub(super) fn replace(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, LEFT)
 }
 
-/// Add the table of a killed commit, if there is one, to the remains.
+/// Add the table of a killed commit, if there is one, to the remains.  One of another version is deleted.
 fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, MERGED)?;
     let Some(mut new) = Table::open(folder, NEW)? else {

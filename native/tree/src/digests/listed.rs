@@ -23,7 +23,7 @@ pub struct ListedDigests {
     folder: OwnedFd,
     path: Vec<u8>,
     pending: Vec<Vec<PendingFile>>,
-    /// The states of settled files with a digest, also those that were known.
+    /// The states of settled files that were hashed; those that were known are stored already.
     fresh: Vec<State>,
 }
 
@@ -50,7 +50,7 @@ impl DigestTable for ListedDigests {
 }
 
 impl ListedDigests {
-    /// Open the digests in `folder`.
+    /// Open the digests in `folder`; reads nothing yet.
     pub fn open(folder: &[u8]) -> Result<Self> {
         let handle = call::open_folder(folder);
         Ok(Self {
@@ -115,8 +115,7 @@ impl ListedDigests {
         Ok(by_inode)
     }
 
-    /// Add the states of all settled files to the remains on disk, and forget them, after an error
-    /// too.
+    /// Add the states of the files hashed since to the remains on disk, and forget them, after an error too.
     pub fn finish(&mut self) -> Result<()> {
         let outcome = known::add_left(self.folder.as_fd(), &self.fresh);
         self.fresh.clear();

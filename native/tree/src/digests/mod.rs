@@ -135,7 +135,8 @@ impl Digests {
         finish().map_err(|errno| self.failed(errno))
     }
 
-    /// Look up the digest of a file; further names of a file get that of its first one.
+    /// Look up the digest of a file; further names of a file get that of its first one if its state is the same, else
+    /// none.
     fn look_up_file(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
         let now = &seen.now;
         if now.links() < 2 {

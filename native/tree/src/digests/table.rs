@@ -53,7 +53,7 @@ impl Table {
         self.blocks * BLOCK_BYTES as u64
     }
 
-    /// Return a writer that continues after the last state.
+    /// Return a writer that continues after the last state; a damaged last block is overwritten.
     pub(super) fn into_writer(mut self) -> Outcome<Writer> {
         let last = self.blocks.saturating_sub(1);
         let states: Vec<_> = {

@@ -45,7 +45,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Write the pending states as the last block.
+    /// Write the pending states as the last block.  Unless it is full, none may follow.
     pub(super) fn flush(&mut self) -> Outcome<()> {
         if !self.states.is_empty() {
             encode_block(&self.states, &mut self.bytes);

@@ -98,7 +98,8 @@ impl Contents {
         all.into_iter().map(|(_, outcomes)| outcomes).collect()
     }
 
-    /// Hash one large file with all threads; returns its block index too if it was read.
+    /// Hash one large file with all threads; returns its block index too if it was read.  `CANCELED` after a stop, or
+    /// without time.
     pub fn hash_large(
         &self,
         wanted: &HashRequest<'_>,
@@ -134,8 +135,9 @@ impl Contents {
         })
     }
 
-    /// Hash a file by `read`, which returns the digest of an open file of a size, or `None` for
-    /// another size.  Not called if the time of birth confirms the known digest.  Waits a tick if the file has just changed.
+    /// Hash a file by `read`, which returns the digest of an open file of a size, or `None` for another size.
+    /// `Changed` unless it has the scanned state before and after.  Not called if the time of birth confirms the
+    /// known digest.  Waits a tick if the file has just changed.
     fn hash_by<'a>(
         &self,
         wanted: &HashRequest<'a>,

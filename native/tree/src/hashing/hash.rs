@@ -62,7 +62,7 @@ impl Content {
     }
 
     /// Return the index of the file with blocks of `block` bytes; `None` if the size changed, or the file cannot have
-    /// an index.
+    /// an index.  `CANCELED` after a stop.
     pub fn index(&self, block: u64, threads: usize, stop: &Stop) -> Result<Option<BlockIndex>> {
         let index = index_blocks(self.file.as_fd(), self.size, block, threads, stop);
         index.map_err(failed)
@@ -88,7 +88,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Return the digest of a file of about `size` bytes; a large one is hashed by `threads` threads.
+    /// Return the digest of a file of about `size` bytes; a large one is hashed by `threads` threads.  `CANCELED`
+    /// after a stop.
     pub(crate) fn hash(
         &mut self,
         file: BorrowedFd<'_>,
@@ -219,7 +220,7 @@ impl Subtree for BlockHasher {
     }
 }
 
-/// Hash all subtrees of `piece` bytes, in order; `None` if the file had another size.
+/// Hash all subtrees of `piece` bytes, in order; `None` if the file had another size, `CANCELED` after a stop.
 fn hash_all<S: Subtree>(
     file: BorrowedFd<'_>,
     size: u64,
@@ -240,7 +241,8 @@ fn hash_all<S: Subtree>(
     Ok(Some(values.into_iter().map(|(_, value)| value).collect()))
 }
 
-/// Hash one piece after the other until none is left, or one is incomplete.
+/// Hash one piece after the other until none is left, or one is incomplete.  Returns offset and value of each complete
+/// one.
 fn hash_some<S: Subtree>(
     file: BorrowedFd<'_>,
     size: u64,

@@ -69,7 +69,7 @@ impl Scrub {
         verdicts
     }
 
-    /// Return inode and ctime, in nanoseconds, of the file at `path`, if there is one.
+    /// Return inode and ctime, in nanoseconds, of the entry at `path`, of any type; `None` if it is missing.
     pub fn identity(&self, path: &[u8]) -> Result<Option<(u64, i64)>> {
         let (above, name) = split(path);
         let folder = self.0.enter(above);
@@ -80,7 +80,8 @@ impl Scrub {
         }
     }
 
-    /// Hash a file, and compare it with its digest; a file that changed since is not read.
+    /// Hash a file, and compare it with its digest; a file that changed since is not read.  `CANCELED` after a stop,
+    /// and when the time is up.
     fn read_one<'a>(
         &self,
         file: &Expected<'a>,

@@ -57,8 +57,9 @@ enum BlockResult {
     Missing,
 }
 
-/// Set the size of the empty file open as `target`, and fill it with all available blocks of
-/// `index`; adds their bytes to `done`.  Fails with `CANCELED` after a stop.
+/// Set the size of the empty file open as `target`, and fill it with all available blocks of `index`; adds their
+/// bytes to `done`.  The caller writes the missing ranges, which may hold old content.  Fails with `CANCELED` after a
+/// stop.
 pub fn assemble(
     target: u32,
     index: &BlockIndex,
@@ -82,8 +83,8 @@ pub fn assemble(
     assembled.map_err(|errno| Error::new("write", b"", errno))
 }
 
-/// Return those of `ranges`, as whole blocks in order, in which the open file `number` differs from
-/// `index` or cannot be read.
+/// Return those of `ranges`, as whole blocks in order, in which the open file `number` differs from `index` or cannot
+/// be read.  Fails with `CANCELED` after a stop.
 pub fn wrong_ranges(
     number: u32,
     index: &BlockIndex,
@@ -108,7 +109,8 @@ pub fn wrong_ranges(
     find().map_err(|errno| Error::new("read", b"", errno))
 }
 
-/// Check one of `blocks` after the other, until none is left; returns the wrong ones.
+/// Check one of `blocks` after the other, until none is left; returns the wrong ones, unreadable ones included.
+/// `CANCELED` after a stop.
 fn wrong_blocks(
     file: BorrowedFd<'_>,
     index: &BlockIndex,
@@ -136,8 +138,8 @@ pub fn changed_ranges(index: &BlockIndex, sources: &[BlockSource]) -> Vec<Range<
     joined(changed.map(|number| index.range(number)))
 }
 
-/// Copy `ranges` from `patch` into the file open as `target`, and set the size of `patch`; holes
-/// stay holes.  The result is on disk.
+/// Copy `ranges` from `patch` into the file open as `target`, and set the size of `patch`; holes stay holes.  The
+/// result is on disk.  Fails with `CANCELED` after a stop.
 pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Result<()> {
     let apply = || {
         let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
@@ -192,6 +194,7 @@ fn patch_range(target: BorrowedFd<'_>, patch: BorrowedFd<'_>, range: Range<u64>)
     Ok(())
 }
 
+/// Return the numbers of the blocks that a range touches.
 fn blocks_of(index: &BlockIndex, range: &Range<u64>) -> Range<usize> {
     let block = index.block_size();
     let number = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
@@ -255,7 +258,8 @@ impl Work<'_> {
         Ok(assembled)
     }
 
-    /// Write those of the blocks `missing` that are at other offsets; returns the others.
+    /// Write those of the blocks `missing` that are at other offsets; returns the others, all without an older
+    /// version.
     fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
         let Some(old) = &self.old else {
             return Ok(missing);
@@ -301,7 +305,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Write one of the other blocks after the other, until none is left; returns their results.
+    /// Write one of the other blocks after the other, until none is left; returns their numbers and results.
     fn write_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, BlockResult)>> {
         let mut room = Vec::new();
         let mut some = Vec::new();
@@ -323,7 +327,8 @@ impl Work<'_> {
         }
     }
 
-    /// Write the block `number` if `source` or the rest of an interrupted run has it; zeros are a hole.
+    /// Write the block `number` if the index proves it in `source` or in the rest of an interrupted run; zeros are a
+    /// hole, which is made if the target `is_clone`.
     fn write_block(
         &self,
         number: usize,
@@ -387,7 +392,7 @@ fn read_proved(
     expected.is_some_and(|expected| expected.value == hasher.finish().value)
 }
 
-/// Merge adjacent ranges.
+/// Merge ranges with those right before them.
 fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     for range in ranges {

@@ -64,7 +64,7 @@ impl Rolling {
         self.wanted.get(&checksum).map_or(&[], Vec::as_slice)
     }
 
-    /// Return possible places of blocks in `bytes`, in order; not all, if there are very many.
+    /// Return possible places of blocks in `bytes`, in order; at most `HITS`.
     pub(crate) fn search(&self, bytes: &[u8]) -> Vec<Hit> {
         let places = (bytes.len() + 1).saturating_sub(self.window);
         let lane = places / LANES;

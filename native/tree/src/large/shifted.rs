@@ -53,8 +53,8 @@ pub(crate) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Write those of the blocks `missing` that occur in the unused part of the old
-    /// file; returns the others.
+    /// Write those of the blocks `missing` that occur in the unused part of the old file; returns the others.  Few
+    /// missing blocks, or too large ones, are not searched, nor the rest if a sample has none.
     pub(crate) fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
         let block = self.index.block_size();
         let size = call::status(self.old)?.size;
@@ -114,7 +114,7 @@ impl Files<'_> {
     }
 }
 
-/// Add the new part of `range`, in order, as pieces of at most `most` bytes.
+/// Add the part of `range` after the last piece as pieces of at most `most` bytes.
 fn add_pieces(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
     let mut begin = range.start;
     if let Some(last) = pieces.last_mut() {
@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Search all `pieces`; found blocks are written.
+    /// Search all `pieces`; found blocks are written.  Ends when proofs failed too often; `CANCELED` after a stop.
     fn run(&self, pieces: &[(usize, Range<u64>)], threads: usize) -> Outcome<()> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -222,7 +222,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Write the block right at `place`, where a search begins, if there is one.
+    /// Write the block right at `place`, where a search begins, and return its place and number; `None` without one.
     fn prove_first(
         &self,
         place: u64,
@@ -264,7 +264,8 @@ impl<'a> Search<'a> {
         Ok(self.failed.load(Ordering::Relaxed) > most.saturating_add(64 * block))
     }
 
-    /// Return place and number of the first block from `begin` on if it has the last shift.
+    /// Return place and number of the first block from `begin` on if it has the last shift; `None` before a block was
+    /// found.
     fn hint(&self, begin: u64) -> Option<(u64, usize)> {
         let shift = self.shift.load(Ordering::Relaxed);
         if shift == NONE {

@@ -221,8 +221,8 @@ impl Packs {
         pack.packed(&entry).map(Some)
     }
 
-    /// Return an object and its bases, each as in its pack, the whole one last.
-    /// `None` if the object is missing, or its chain leaves the pack or is too long to be copied.
+    /// Return an object, then its bases, the whole one last, each as in its pack, all of one pack.  `None` if the
+    /// object is missing, or its chain leaves the pack or is too long to be copied; an unreadable pack is an error.
     pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
         let Some(mut entry) = self.locate(oid)? else {
             return Ok(None);
@@ -338,7 +338,8 @@ impl Packs {
     }
 }
 
-/// Return the complete packs of a folder, without suffixes; empty if the folder is missing.
+/// Return the names of the packs of a folder that have an index, without suffixes and in any order; empty if the
+/// folder is missing.
 fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut packs = HashSet::new();

@@ -28,7 +28,8 @@ const TOGETHER: usize = 1 << 20;
 
 /// A repository from whose packs records are copied.
 pub trait PackedObjects: LocalObjects {
-    /// Return an object and its bases as records, the whole one last, if they can be copied.
+    /// Return an object, then its bases, the whole one last, as records of one pack; `None` if it is missing or
+    /// unreadable, or they cannot be copied.
     fn chain(&mut self, oid: &Oid) -> Option<Chain>;
 }
 
@@ -43,9 +44,9 @@ pub struct TargetCommit {
 /// The result of `install`.
 #[derive(Debug, Default)]
 pub struct Installed {
-    /// The name of the pack without a suffix; `None` if it added no file.
+    /// The name of the pack without a suffix; `None` if it had no object, or an equal pack existed.
     pub pack: Option<Vec<u8>>,
-    /// The content of the commit.
+    /// The content of the commit; empty without a target.
     pub commit: Vec<u8>,
 }
 
@@ -147,8 +148,8 @@ fn append_bases(
     Ok(entries)
 }
 
-/// Return the records of a base and of its own bases, which are copied.  An object of the pack may
-/// be one of these: then the base is written as a whole.
+/// Return the records of a base and of its own bases, which are copied, in the order of `chain`.  An object of the
+/// pack may be one of these: then the base is written as a whole.
 fn records(
     oid: &Oid,
     pack: &Resolved,

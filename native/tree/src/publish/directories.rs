@@ -24,8 +24,8 @@ pub struct WantedDirectory {
 }
 
 impl Tree {
-    /// Make directories that do not exist, and set the owner and mode of each, with u+rwx added until
-    /// `settle_directories`; an existing directory may keep its mode.
+    /// Make directories that do not exist, and set the owner and mode of those with attributes, with u+rwx added
+    /// until `settle_directories`; an existing directory may keep its mode.
     pub fn make_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             reject_reserved(&item.path)?;
@@ -39,7 +39,8 @@ impl Tree {
         })
     }
 
-    /// Set the owner, and the mode with u+rwx added until `settle`; an existing directory may keep its mode.
+    /// Set the owner, and the mode with u+rwx added until `settle`; one that is not `is_new` may keep its mode.  A new
+    /// one with a kept mode is noted: `settle` sets its mode too.
     fn prepare_directory(&mut self, path: &[u8], wanted: &Attributes, is_new: bool) -> Outcome<()> {
         let is_kept = matches!(wanted.mode, Mode::Kept(_));
         if is_new && is_kept {
@@ -56,8 +57,7 @@ impl Tree {
         first.set_mode(of, &status, chowned)
     }
 
-    /// Make a directory; false if it existed.  The one above may get u+rwx for it, until
-    /// `restore_modes`.
+    /// Make a directory; false if the directory existed.  The one above may get u+rwx for it, until `restore_modes`.
     pub(super) fn make(&mut self, path: &[u8]) -> Outcome<bool> {
         let (above, name) = split(path);
         let outcome = self.folders.with_permission(&[above], |folders| {

@@ -45,7 +45,8 @@ impl LastFolder {
 }
 
 impl Tree {
-    /// Set owner, mode and times of staged files; one that is not a regular file fails.
+    /// Set owner, mode and times of staged files; a kept mode is that of the file at the path, or of a new file.  One
+    /// that is not a regular file fails.
     pub fn prepare_files(&mut self, items: &[(Staged, PublishedFile)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, file)| {

@@ -30,8 +30,8 @@ impl Tree {
             .at(path)
     }
 
-    /// Make an entry under a temporary name, then rename it to `path` by `publish_entry`;
-    /// the temporary name is removed after an error.
+    /// Make an entry under a temporary name, then rename it to `path` by `publish_entry`; the temporary name is
+    /// removed after an error.  Fails with `BADF` before `stage_in`.
     pub(super) fn make_and_publish(
         &mut self,
         path: &[u8],
@@ -58,8 +58,9 @@ impl Tree {
         tidied.at(path).and(put)
     }
 
-    /// Link the leaf at `path`, which is replaced next, to its place among the kept files; does
-    /// nothing if the run keeps none, or no leaf is there.
+    /// Link the leaf at `path`, which is replaced next, to its place among the kept files; does nothing if the run
+    /// keeps none, or no leaf is there.  A file that this run kept there before stays; fails with `NotKept` if no
+    /// hardlink can be made.
     pub(super) fn keep_former(&mut self, path: &[u8]) -> Done {
         if !self.former.keeps() {
             return Ok(());

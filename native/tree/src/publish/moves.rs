@@ -92,7 +92,7 @@ impl Tree {
         Ok(old.device == new.device)
     }
 
-    /// Rename; with a forward, which is at the new path, exchange the two.
+    /// Rename; with a forward, which is at the new path, exchange the two, or else remove that one first.
     fn rename_directory(&mut self, item: &DirectoryMove) -> Outcome<()> {
         let ((old_above, old), (new_above, new)) = (split(&item.old), split(&item.new));
         // The moved directory has to be writable too, because its ".." changes.

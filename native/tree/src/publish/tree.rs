@@ -102,8 +102,8 @@ impl Tree {
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Examine all rows of `table` with an unknown state, at their paths before `renames`; ends at the first path that cannot
-    /// be examined, and returns it.
+    /// Examine all rows of `table` with an unknown state, at their paths before `renames`; ends at the first path
+    /// that cannot be examined, and returns it; `None` if all could.  `CANCELED` after a stop.
     pub fn survey(
         &mut self,
         table: &mut Candidates,
@@ -115,8 +115,8 @@ impl Tree {
             .map_err(|errno| Error::new("look", b"", errno))
     }
 
-    /// Hash each file of `table` whose content has to be read to be compared, at its path
-    /// before `renames`; returns the error that ended it, if any.
+    /// Hash each file of `table` whose content has to be read to be compared, at its path before `renames`; returns
+    /// the error that ended it, if any; then no digest is set.
     pub fn hash(
         &mut self,
         table: &mut Candidates,
@@ -128,7 +128,8 @@ impl Tree {
             .map_err(|errno| Error::new("hash", b"", errno))
     }
 
-    /// Restore the modes of directories that got u+rwx; returns the paths where this failed.
+    /// Restore the modes of directories that got u+rwx; returns the paths where this failed.  After a stop, the next
+    /// call restores the rest.
     pub fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
         self.folders.restore_modes(stop)
     }

@@ -129,8 +129,8 @@ impl Tree {
         }
     }
 
-    /// Set owner and mode of a staged directory, made if missing, with u+rwx added.
-    /// Fails with `NotWhole` if it has another number of names than stated.
+    /// Set owner and mode of a staged directory, made if missing, with u+rwx added.  Fails with `NotWhole` if it has
+    /// another number of names than stated, or no attributes.
     fn prepare_held(
         &self,
         root: &Root,

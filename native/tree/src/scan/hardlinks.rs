@@ -56,7 +56,8 @@ struct Group {
 }
 
 impl HardlinkGroups {
-    /// Set the hardlink fields of a directory's leaves; names in `unsure` get none.
+    /// Set the hardlink fields of a directory's leaves, after its digests; directories come in tree order.  Names in
+    /// `unsure` get none, nor those with another state than their leader.
     pub fn resolve(&mut self, directory: &mut Directory, unsure: &BTreeSet<Vec<u8>>) {
         if !directory.hardlinks {
             return;

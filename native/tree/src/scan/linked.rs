@@ -28,8 +28,8 @@ pub(crate) fn put_pair(record: &mut Vec<u8>, leader: &[u8], member: &[u8]) {
     record.push(b'\n');
 }
 
-/// Return all names of the groups with a name in `replaced`, in any order; the file at the path
-/// `record` may be missing.
+/// Return all names of the groups with a name in `replaced`, in any order; the file at the path `record` may be
+/// missing, but not damaged.  `CANCELED` after a stop.
 pub fn find_linked(record: &[u8], replaced: &Replaced, stop: &Stop) -> Result<Vec<RelPath>> {
     let find = || {
         let file = match call::open_file(record) {

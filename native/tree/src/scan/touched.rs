@@ -88,7 +88,7 @@ pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<LookResult> 
     Ok(examination.result)
 }
 
-/// Return each directory with the names to examine, in tree order.
+/// Return each directory with the names to examine, in tree order; every directory above a listed path is among them.
 fn plan(touched: &[Touched]) -> BTreeMap<Key, LookRequest> {
     let mut plan: BTreeMap<Key, LookRequest> = BTreeMap::new();
     for each in touched {
@@ -209,7 +209,7 @@ impl LookResult {
         self.others.push(others);
     }
 
-    /// Return the paths that may have changed their type.
+    /// Return the examined paths that may have changed their type.
     pub fn replaced(&self) -> Replaced {
         let mut replaced = Replaced::default();
         for (directory, others) in self.directories.iter().zip(&self.others) {
@@ -225,7 +225,7 @@ impl LookResult {
         replaced
     }
 
-    /// Return the amendments, once the digests are set.
+    /// Return one amendment a directory, in tree order, once the digests are set.
     pub fn amendments(&self) -> Vec<Amendment> {
         let mut amendments: Vec<Amendment> = Vec::new();
         for (directory, others) in self.directories.iter().zip(&self.others) {

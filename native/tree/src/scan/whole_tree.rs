@@ -44,7 +44,8 @@ impl Scan {
         })
     }
 
-    /// Restrict the scan, before it begins, to the directory at `top`, less those at `shards`.
+    /// Restrict the scan, before it begins, to the directory at `top`; the directories at `shards` are not entered,
+    /// and come as `Frame::Shard`.
     pub fn restrict(&mut self, top: &[u8], shards: impl IntoIterator<Item = Vec<u8>>) {
         self.found = Ahead::new(top);
         self.shards = shards.into_iter().collect();
@@ -106,7 +107,7 @@ impl Scan {
         }
     }
 
-    /// Examine `touched` paths, and nothing else.
+    /// Examine `touched` paths, and nothing else; `CANCELED` after a stop.
     pub fn look(
         &self,
         touched: &[Touched],

@@ -97,7 +97,8 @@ impl BundleWriter {
     }
 }
 
-/// Write one file, if it is the wanted one; an error is that of this machine's disk.
+/// Write one file, if it is the wanted one, with its time, and owner and mode if these are given and allowed; an
+/// error is that of this machine's disk.
 fn stage(
     targets: &mut Targets,
     file: &VerifyRequest,

@@ -168,7 +168,7 @@ struct Batch<'a> {
 type Chunk = (usize, Vec<Arrival>);
 
 impl<'a> Batch<'a> {
-    /// Verify one chunk after the other.
+    /// Verify one chunk after the other, until none is left, or the first error.
     fn work(&self) -> Result<Vec<Chunk>> {
         let mut reader = Reader::default();
         let mut last = LastDirectory::default();
@@ -189,7 +189,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Verify one file; an error that is not of this file ends the batch.
+    /// Verify one file: `Missing` if it is not there, `Mismatch` if it may not be opened; any other error ends the
+    /// batch.
     fn verify_one(
         &self,
         request: &'a VerifyRequest,
@@ -212,8 +213,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Compare a file with its metadata, and set the attributes of one that was hashed and is right.
-    /// Only regular files are opened: opening a device may have an effect.
+    /// Compare a file with its metadata, and set the attributes of one that was hashed and is right.  A basis that
+    /// was placed there is `Missing`; without a digest, size and time decide.  Only regular files are opened: opening
+    /// a device may have an effect.
     fn judge(
         &self,
         request: &VerifyRequest,
@@ -259,8 +261,8 @@ pub(crate) fn fits(found: &Status, file: &FileMetadata) -> bool {
         && is_same_time(found.mtime, file.mtime)
 }
 
-/// Return true if a file may have the time `wanted`: peers before protocol 31 send whole seconds, and
-/// many lists of upstreams without huai state them.
+/// Return true if a file may have the time `wanted`: the seconds are equal, and so are fractions, if both have one.
+/// Peers before protocol 31 send whole seconds, and many lists of upstreams without huai state them.
 fn is_same_time(arrived: Time, wanted: i64) -> bool {
     let nanoseconds = wanted.rem_euclid(SECOND);
     arrived.seconds == wanted.div_euclid(SECOND)

@@ -52,8 +52,8 @@ pub struct Refused {
     pub errno: Option<Errno>,
 }
 
-/// Examine all rows of `table` with an unknown state, and set local state and differences; ends at
-/// the first path that cannot be examined, and returns it.  `CANCELED` after a stop.
+/// Examine all rows of `table` with an unknown state, and set local state and differences; ends at the first path
+/// that cannot be examined, and returns it; `None` if all could.  `CANCELED` after a stop.
 pub(crate) fn survey(
     folders: &mut Folders,
     table: &mut Candidates,
@@ -136,7 +136,8 @@ fn find_unless_within(
     Ok(result)
 }
 
-/// Examine the entry that will be at `path`, at its path before `renames`; `None` if it is missing.
+/// Examine the entry that will be at `path`, at its path before `renames`; `None` if it is missing.  Refused if it is
+/// going to be moved, or cannot be examined.
 fn find(
     folders: &mut Folders,
     path: &[u8],
@@ -168,7 +169,8 @@ fn find_at(
         })
 }
 
-/// Return the attributes in which an entry differs from the wanted one, its leader's inode included.
+/// Return the attributes in which an entry differs from the wanted one, its leader's inode included; none if no entry
+/// is wanted.
 fn judge(
     folders: &mut Folders,
     table: &Candidates,

@@ -93,7 +93,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Hash one file after the other.
+    /// Hash one file after the other, until none is left, or the first error.
     fn run(&self) -> Result<Vec<Hashed>> {
         let mut reader = Reader::default();
         let mut hashed = Vec::new();
@@ -112,7 +112,8 @@ impl Work<'_> {
         }
     }
 
-    /// Hash the file of the row at `place`; `None` if it is unreadable.
+    /// Hash the file of the row at `place`, at its path before the renames; `None` if it is missing or unreadable.  A
+    /// stop, a shortage, or `IO` on opening is an error, which ends all hashing.
     fn read(&self, place: usize, reader: &mut Reader) -> Result<Option<Blake3Digest>> {
         let path = self.table.path(&self.table.rows()[place]);
         let Some(before) = self.renames.before(path) else {
@@ -135,7 +136,7 @@ impl Work<'_> {
         }
     }
 
-    /// Open the regular file at `path`; returns its size too.
+    /// Open the regular file at `path`; returns its size too; `INVAL` for another type.
     fn open(&self, path: &[u8]) -> Outcome<(OwnedFd, u64)> {
         let (above, name) = split(path);
         let directory = {

@@ -55,7 +55,7 @@ impl Owners {
 }
 
 impl LastOwners {
-    /// Return the fields of a user and a group.
+    /// Return the fields of a user and a group in a line; root has none.
     pub(crate) fn fields(
         &mut self,
         (user, group): (u32, u32),

@@ -103,7 +103,7 @@ impl<F: Frame> Queue<F> {
         Some(key)
     }
 
-    /// Set the result of a claimed directory.
+    /// Set the result of a claimed directory, and add its first subdirectory; an error ends the walk.
     pub(crate) fn settle(&mut self, key: Key, reading: Result<Reading<F>, Errno>) {
         self.running -= 1;
         match reading {
@@ -136,7 +136,8 @@ impl<F: Frame> Queue<F> {
         self.waiting.is_empty() && self.done.is_empty()
     }
 
-    /// Return the next frames in tree order that are ready.
+    /// Return the next frames in tree order that are ready, of about `BATCH` bytes; none while an earlier one is
+    /// awaited.
     pub(crate) fn take_batch(&mut self) -> Vec<F> {
         let mut batch = Vec::new();
         let mut bytes = 0;

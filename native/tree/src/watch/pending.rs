@@ -29,8 +29,8 @@ impl Pending {
         }
     }
 
-    /// Add a path, perhaps with everything below, unless it is below such a one; more than `most`
-    /// become the whole tree.
+    /// Add a path, perhaps with everything below, unless it is below such a one; more than `most`, or a path that is
+    /// too long, become the whole tree.
     pub(crate) fn add(&mut self, path: &[u8], all_below: bool) {
         if self.is_whole || self.is_below_another(path) {
             return;

@@ -154,7 +154,8 @@ impl TreeWatch {
         Ok(new_events)
     }
 
-    /// Count an event, add its path to the pending ones, and begin or end the watch of a directory.
+    /// Count an event, unless its entry is left out, add its path to the pending ones, and begin or end the watch of
+    /// a directory.
     fn follow(
         &mut self,
         number: i32,
@@ -209,7 +210,8 @@ impl TreeWatch {
         is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))
     }
 
-    /// Watch the directories in `unlooked`, and everything below them.
+    /// Watch the directories in `unlooked`, and everything below them, until a stop; counts those that cannot be,
+    /// unless they are gone.
     fn add_all(&mut self, stop: &Stop) {
         while !stop.is_set() {
             let Some(path) = self.unlooked.pop() else {
@@ -231,7 +233,8 @@ impl TreeWatch {
         }
     }
 
-    /// Watch one directory; returns the names of its subdirectories.
+    /// Watch one directory; returns the names in it that may be subdirectories, except those that are left out; none,
+    /// and no watch, on a file system that is not entered.
     fn add(&mut self, path: &[u8]) -> Outcome<Vec<Vec<u8>>> {
         let directory = self.root.directory(path)?;
         if self.options.one_file_system {

@@ -51,7 +51,7 @@ impl Entries {
         self.are_many = true;
     }
 
-    /// Set the attributes of the directory itself.
+    /// Set the attributes of the directory itself; a time that does not fit becomes the nearest one, and a problem.
     pub(super) fn add_itself(
         &mut self,
         tree: &Tree<'_>,
@@ -68,7 +68,8 @@ impl Entries {
         Ok(())
     }
 
-    /// True unless a pattern leaves out an entry of this type, or its name or path is too long, which is counted.
+    /// True unless a pattern leaves out an entry of this type, or its name or path is too long, which is counted.  An
+    /// unknown type is decided in `add`.
     pub(super) fn wants(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -114,6 +115,7 @@ impl Entries {
     }
 
     /// Add an entry that was examined; `listed` is the type that the directory stated, which may have changed since.
+    /// An unfinished file, and one whose size or time does not fit, is a problem; a special file is only counted.
     fn add_known(
         &mut self,
         opened: &OpenDirectory<'_>,
@@ -203,7 +205,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Return `directory` with all its entries; `is_open` means that others can read it.
+    /// Return `directory` with all its entries, a large one in parts; `is_open` means that others can read it.
     pub(super) fn end(&mut self, directory: Directory, is_open: bool) -> Outcome<ReadDirectory> {
         let head = Directory {
             attributes: self.attributes.clone(),

@@ -47,7 +47,7 @@ pub struct View {
 }
 
 impl View {
-    /// Return true if both are the same directory, as far as known.
+    /// Return true if both are the same directory, as far as known: an unknown file system fits all.
     pub fn fits(self, other: Self) -> bool {
         let file_systems = [self.file_system, other.file_system];
         self.inode == other.inode
@@ -136,7 +136,7 @@ impl Problem {
 }
 
 impl Reason {
-    /// Return true if no snapshot can hold the entry.
+    /// Return true if the entry is left out on purpose: a reserved name or an unfinished file.
     pub(crate) fn leaves_out(self) -> bool {
         matches!(self, Self::Reserved | Self::Temporary)
     }
@@ -227,7 +227,8 @@ pub(crate) fn word(record: &[u8], at: usize) -> u32 {
     bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Return the file system and inode of a record, with a number that survives a remount if possible.
+/// Return the file system and inode of a record, with a number that survives a remount if possible; `None` if it is
+/// too short.
 pub(crate) fn inode(directory: &Directory, record: &[u8]) -> Option<[u8; 16]> {
     let mut inode: [u8; 16] = *record.first_chunk()?;
     let (device, _) = inode.split_first_chunk_mut()?;

@@ -81,7 +81,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Return the whole directory; `head` has the fields of the directory itself.
+    /// Return the whole directory; `head` has the fields of the directory itself, which others can read if `is_open`.
     pub(crate) fn end(
         &mut self,
         head: Directory,
@@ -111,7 +111,8 @@ impl LargeDirectory {
         &self.head.path
     }
 
-    /// Return the next part; `None` at the end.
+    /// Return the next part; `None` at the end.  Only the first has the attributes, and the count of all skipped
+    /// entries.
     pub(crate) fn next(&mut self) -> Outcome<Option<Directory>> {
         let Some(part) = self.parts.pop_front() else {
             return Ok(None);

@@ -34,7 +34,7 @@ pub(crate) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Return the fields of the owners of an entry.
+    /// Return the fields of the owners of an entry, none if they are not recorded.
     pub(super) fn owners_of<'a>(
         &self,
         last: &'a mut LastOwners,

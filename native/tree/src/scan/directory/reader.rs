@@ -52,6 +52,7 @@ impl Reader {
     }
 
     /// Return the frame of a shard's top directory, with file system and inode, without reading the directory.
+    /// Unreadable if it cannot be opened, none if it is missing.
     pub(crate) fn look(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         let looked = tree.root.directory(path).and_then(|handle| {
             let status = call::status(handle.as_fd())?;
@@ -74,7 +75,8 @@ impl Reader {
         }
     }
 
-    /// Turn the outcome of reading the directory at `path` into a frame; none if it is missing.
+    /// Turn the outcome of reading the directory at `path` into a frame; none if it is missing, and an unreadable one
+    /// after an error, unless that ends the scan.
     fn end(
         &mut self,
         path: &[u8],
@@ -105,7 +107,8 @@ impl Reader {
         self.end(path, &examined)
     }
 
-    /// Examine entries; returns the status of the directory, and the number of its file system.
+    /// Examine entries, none of a mount point that is not entered; returns the status of the directory, and the
+    /// number of its file system.
     fn try_examine(
         &mut self,
         tree: &Tree<'_>,
@@ -140,7 +143,8 @@ impl Reader {
         Ok((status, file_system))
     }
 
-    /// Read all entries, again after a change; returns the status, and the file system's number.
+    /// Read all entries, again after a change, at most `READINGS` times, then it fails; of a mount point that is not
+    /// entered, none.  It returns the status, and the file system's number.
     fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<(Status, u64), Failure> {
         let handle = tree.root.directory(path).map_err(as_failure)?;
         let opened = OpenDirectory {

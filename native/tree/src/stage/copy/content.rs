@@ -155,8 +155,8 @@ impl<'a> Copier<'a> {
         self.pace = Pace::new(rate, None);
     }
 
-    /// Make `new` with the content of `from`, or empty.  After an error nothing of it
-    /// is left.
+    /// Make `new` with the content of `from`, or empty, and set its time; owner and mode too if given and allowed.
+    /// Fails with `Other` unless the content is proved.  After an error nothing of it is left.
     pub(crate) fn make(
         &mut self,
         new: &New<'_>,
@@ -184,7 +184,7 @@ impl<'a> Copier<'a> {
         self.reader.hash(from.file, size, self.threads, self.stop)
     }
 
-    /// Clone or copy the content, and check it.
+    /// Clone or copy the content, and check it; `Other` if it is not the wanted one.
     fn fill(
         &mut self,
         target: BorrowedFd<'_>,
@@ -222,7 +222,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Return the digest of a clone; `None` if it is not needed.
+    /// Return the digest of a clone; `None` if it is not needed.  Fails with `Other` if its size is not that of the
+    /// source.
     fn digest_of_clone(
         &mut self,
         target: BorrowedFd<'_>,

@@ -51,8 +51,8 @@ pub struct Twin {
 }
 
 impl Tree {
-    /// Stage each file whose source has its content.  A source that changed after `until`, in
-    /// nanoseconds since the epoch, is read.
+    /// Stage each file whose source has its content.  A source that changed after `until`, in nanoseconds since the
+    /// epoch, is read.  One that could not be staged has no way; ends early after a stop, or without space.
     pub fn stage_copies(
         &mut self,
         items: &[Reuse],
@@ -80,7 +80,8 @@ impl Tree {
     }
 }
 
-/// Stage the content of the source: as a link if it has the final attributes and few names.
+/// Stage the content of the source: as a link if it has the final attributes and few names.  Fails with `Other` if
+/// nothing can prove the content.
 fn reuse(
     tree: &Mutex<&mut Tree>,
     item: &Reuse,
@@ -105,7 +106,8 @@ fn reuse(
     stager.stage(&item.wanted, &from, sure, key)
 }
 
-/// Stage each file with the content of another staged one.
+/// Stage each file with the content of another staged one, of which a link or clone is trusted; one that could not be
+/// staged has no way.
 pub fn copy_twins(items: &[Twin], area: Area<'_>, stop: &Stop) -> Result<Ways> {
     let path = |item: &Twin| item.wanted.path.clone();
     let stage = |item: &Twin, stager: &mut Stager<'_>| {

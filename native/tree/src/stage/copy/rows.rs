@@ -113,7 +113,8 @@ struct Rows<'a, T> {
     stop: &'a Stop,
 }
 
-/// Call `stage` with all items, in threads, until a stop, or until no space is left: the error names the `path` of the item.
+/// Call `stage` with all items, in threads, until a stop, or until no space is left: the error names the `path` of
+/// the item.  An item that fails otherwise gets no way.
 pub(super) fn stage_all<'a, T: Sync>(
     items: &[T],
     area: Area<'a>,
@@ -157,7 +158,7 @@ pub(super) fn stage_all<'a, T: Sync>(
 }
 
 impl<T> Rows<'_, T> {
-    /// Stage one chunk after the other.
+    /// Stage one chunk after the other, until none is left, a stop, or no space is left.
     fn work<D>(&self, stager: &mut D, stage: &impl Fn(&T, &mut D) -> Staged) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         loop {

@@ -68,8 +68,8 @@ impl Origin {
             .map_err(|errno| Error::new("open", b"", errno))
     }
 
-    /// Copy files to the same paths below `folder`, an open directory of this process to which
-    /// no other user writes; adds the bytes to `done`.
+    /// Copy files to the same paths below `folder`, an open directory of this process to which no other user writes;
+    /// adds the bytes to `done`.  Ends after a stop, or if a file cannot be written, with the results so far.
     pub fn copy(
         &self,
         files: &[VerifyRequest],
