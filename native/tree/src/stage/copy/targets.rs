@@ -132,7 +132,7 @@ mod tests {
         let number = u32::try_from(root.as_raw_fd()).unwrap();
         let mut targets = Targets::below(number).unwrap();
         for path in [&b"a/1"[..], b"a/2", b"b/1", b"b/2", b"3"] {
-            for mode in [0o600, 0o644, 0o777, 0o777] {
+            for mode in [0o777, 0o600, 0o644, 0o777] {
                 let file = targets.make(path, mode).unwrap();
                 let status_of_new = targets.status_of_new(file.as_fd(), mode).unwrap();
                 let status = call::status(file.as_fd()).unwrap();
