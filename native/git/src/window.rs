@@ -123,7 +123,7 @@ impl<S: Source> Window<S> {
             .inspect_err(|_| self.piece.clear())
     }
 
-    /// Skip the next `count` bytes, which `bytes` returned, and add them to the CRC-32.
+    /// Pass over `count` of the loaded bytes, which enter the CRC-32.
     #[expect(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,

@@ -182,7 +182,7 @@ impl Class {
     }
 }
 
-/// Parse the token with which `rest` begins; returns it and what follows, `None` if malformed.
+/// Parse the token with which `rest` begins; returns it and what follows, `None` if it is malformed, or at the end.
 fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     Some(match rest {
         [b'\\'] | [] => return None,

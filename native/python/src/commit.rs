@@ -397,8 +397,8 @@ impl TreeReader {
         Ok((paths, read, digests))
     }
 
-    /// Call `work` with the options of digests and a hasher of files, or with `None` if there are no
-    /// digests; returns the counts of what was read, too.
+    /// Call `work` with the options of digests and a hasher of files, at the pace of the options, or with `None` if
+    /// there are no digests; returns the counts of what was read, too.
     fn digesting<T>(
         &self,
         calls: &Calls,

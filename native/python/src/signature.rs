@@ -35,6 +35,7 @@ impl PrivateKey {
         Ok(Self(Signer::parse(file).map_err(refuse)?))
     }
 
+    /// Make a key from a seed of 32 bytes; a `ValueError` for another length.
     #[staticmethod]
     fn generate(seed: &[u8], comment: &str) -> PyResult<Self> {
         let seed: &[u8; SEED_BYTES] = seed

@@ -150,8 +150,8 @@ impl Tree {
         Ok(refused.map(problem))
     }
 
-    /// Hash each file that only a digest can compare; returns path and errno of the failure that
-    /// ended the call, if any.
+    /// Hash each file that only a digest can compare, an unreadable one to `damaged`; returns path and errno of the
+    /// failure that ended the call, if any.
     fn hash<'py>(
         &self,
         py: Python<'py>,

@@ -71,7 +71,7 @@ pub fn compare_lists(old: impl Read + Seek, new: impl Read + Seek) -> Result<Lis
     Ok(changes)
 }
 
-/// Read both lists, and return the lines that only one of them has.
+/// Read both lists, and return the lines that only one of them has, as hashes with line numbers.
 fn unmatched<A: Read, B: Read>(
     old: &mut EntryLines<A>,
     new: &mut EntryLines<B>,

@@ -184,7 +184,7 @@ pub fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open the file `name` of `from`, not a symlink, for reading; never blocks on other types.
+/// Open the file `name` of `from`, not a symlink, for reading; never blocks on other types, which are opened too.
 pub fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;

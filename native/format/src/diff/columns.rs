@@ -114,6 +114,7 @@ impl Sink for Columns {
         self.entries >= self.most || self.text.len() >= TEXT_BYTES
     }
 
+    /// Add the old entry, as `Gone` without a new one, and then the new one.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
         if let Some(entry) = old {
             let role = if new.is_some() {
@@ -128,6 +129,7 @@ impl Sink for Columns {
         }
     }
 
+    /// Add a move: its text is the old path and then the new one.
     fn moved(&mut self, old: &RelPath, new: &RelPath) {
         self.text.extend_from_slice(old.as_bytes());
         let path_end = position(self.text.len());

@@ -39,6 +39,7 @@ impl Sink for Tally<'_> {
         (self.is_stopped)()
     }
 
+    /// Count a change; in a moved directory also an entry that differs there.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
         if new.is_some() && self.is_moved(directory) {
             self.differing = self.differing.saturating_add(1);

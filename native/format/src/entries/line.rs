@@ -185,6 +185,7 @@ impl<'a> Leaves<'a> {
 impl<'a> Iterator for Leaves<'a> {
     type Item = Result<Entry<'a>>;
 
+    /// Return the next leaf; after an error nothing more.
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
             return None;
@@ -208,7 +209,8 @@ pub struct RawLeaf<'a> {
     pub is_file: bool,
 }
 
-/// Return each line of a well-formed listing with its digest, not decoded.
+/// Return each line of a well-formed listing with its digest, not decoded; that is empty for a symlink and without
+/// `digests`.
 pub fn raw_leaves<'a>(
     leaves: &'a [u8],
     mut digests: &'a [u8],

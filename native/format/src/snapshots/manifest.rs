@@ -232,7 +232,8 @@ fn blocks(text: &Shared, column: &Shared) -> Result<Vec<ManifestBlock>> {
     Ok(blocks)
 }
 
-/// Set the leaves of `block`, and its digests at the offset `begin` of the column; returns their end.
+/// Set the leaves of `block`, and its digests at the offset `begin` of the column, none if all are zero; returns
+/// their end.
 fn finish(block: &mut ManifestBlock, leaves: Shared, column: &Shared, begin: usize) -> usize {
     let after = block
         .files

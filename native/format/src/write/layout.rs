@@ -252,7 +252,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Add more leaves of this directory.
+    /// Add more leaves of this directory; begins to cut if needed.
     fn add_leaves(
         &mut self,
         listing: &ListingText<'_>,

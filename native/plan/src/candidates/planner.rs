@@ -298,7 +298,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Return true if a file, which is not to be a hardlink, has to leave a shared inode.
+    /// Return true if a file, which is not to be a hardlink, has to leave an inode that it shares, as far as earlier
+    /// entries say.
     ///
     /// If the former leader is deleted, the first file of its group keeps the inode, which is noted.
     fn must_leave_inode(&mut self, row: &Row) -> bool {

@@ -45,7 +45,7 @@ impl Candidates {
     }
 }
 
-/// Apply a mode policy to the stated mode.
+/// Apply a mode policy to the stated mode; that of a symlink stays.
 fn mode(modes: Modes, entry: &Entry<'_>) -> StatedMode {
     let rule = match entry.body {
         Body::File { .. } => modes.file,

@@ -23,8 +23,8 @@ enum Part {
 }
 
 impl StagePattern {
-    /// Make a pattern from components in which `?` and `*` are special, or that are `**`; with
-    /// `symlinks` it matches symlinks only.
+    /// Make a pattern from components in which `?` and `*` are special, or that are `**`, at the end everything
+    /// below; with `symlinks` it matches symlinks only.
     pub fn new<'a>(components: impl IntoIterator<Item = &'a [u8]>, symlinks: bool) -> Self {
         let mut parts: Vec<Part> = Vec::new();
         for component in components {

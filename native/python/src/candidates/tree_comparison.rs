@@ -118,8 +118,8 @@ impl TreeComparison {
         ))
     }
 
-    /// Compare about `steps` entries, and add what is missing or differs to `candidates`; returns
-    /// records of the rest.
+    /// Compare about `steps` entries, and add what is missing or differs to `candidates`; returns records and texts
+    /// of the rest, and true at the end.
     fn put_into<'py>(
         &self,
         py: Python<'py>,
@@ -178,7 +178,7 @@ impl TreeComparison {
         }
     }
 
-    /// Call Python for the number of an owner; `None` if owners are not compared.
+    /// Call Python for the number of an owner; `None` if it is unknown, or owners are not compared.
     fn number(&self, kind: OwnerKind, name: &[u8]) -> PyResult<Option<u32>> {
         let Some((user, group)) = &self.owners else {
             return Ok(None);

@@ -98,7 +98,8 @@ impl Scrub {
     }
 }
 
-/// Convert a verdict, as `_native.pyi` lists it; `None` if the content is the expected one.
+/// Convert a verdict: digest, inode and ctime of damaged content, `None` if it changed or failed, and an errno or 0;
+/// `None` if the content is the expected one.
 fn finding(py: Python<'_>, verdict: Verdict) -> Option<Finding<'_>> {
     match verdict {
         Verdict::Same => None,

@@ -14,7 +14,7 @@ use crate::sys::errors::refuse;
 /// Name, id, true if that is a tree's.
 type Item<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
-/// Encode items, in any order; a `ValueError` for an id of the wrong length.
+/// Encode items, in any order, as a git tree: the name, the id, and true for a tree.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,

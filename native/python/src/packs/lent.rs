@@ -71,6 +71,7 @@ impl Reader {
 }
 
 impl ObjectReader for Reader {
+    /// Return an object from the packs, or else from Python.
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
         if let Some(content) = self.read_packed(oid, kind) {
             return Ok(content);

@@ -96,6 +96,7 @@ fn spending<T: Send>(
 
 /// Objects by a Python object with `find(oid)` and `in`.
 impl LocalObjects for LentObjects {
+    /// Return an object from the packs, or else from Python; `None` if neither has it.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
         let packed = self.packs().and_then(|packs| packs.object(oid));
         if let Some(object) = packed {
@@ -115,6 +116,7 @@ impl LocalObjects for LentObjects {
         })
     }
 
+    /// Return true if the packs have an object, or else Python's `contains` says so.
     fn has(&mut self, oid: &Oid) -> Result<bool> {
         if self.packs().is_some_and(|packs| packs.has(oid)) {
             return Ok(true);

@@ -112,6 +112,7 @@ pub(crate) struct Until<'a> {
 }
 
 impl ObjectWriter for Until<'_> {
+    /// Write an object to the pack or by Python, or only compute its id; fails with `Stopped` after a stop.
     fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
         if self.stop.is_set() {
             return Err(Error::Stopped);

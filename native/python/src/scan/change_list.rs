@@ -43,8 +43,8 @@ impl ChangeList {
         self.with(change_list::ChangeList::end_source)
     }
 
-    /// Return the number of lines without a path of the module, the first of them, each with true
-    /// if it is outside the module, and true for a log that is cut.
+    /// Return the number of refused lines; the start of the first ones, each with true if its path is outside; true
+    /// if a last line is incomplete.
     #[expect(
         clippy::type_complexity,
         reason = "three answers, of which one is a list"

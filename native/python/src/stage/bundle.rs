@@ -44,6 +44,7 @@ impl BundleWriter {
         Ok(writer.arrivals().len())
     }
 
+    /// Return the number of the verdict on each file so far, in the order of the request.
     fn verdicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let writer = self.0.try_lock()?;
         let verdicts: Vec<u8> = writer.arrivals().iter().copied().map(verdict).collect();

@@ -32,7 +32,7 @@ pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
     wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
 }
 
-/// Verify the files below `folder`, and set attributes with `finish`; returns a verdict for each.
+/// Verify the files below `folder`, and set the attributes of the right ones with `finish`; returns a byte for each.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]
 pub(crate) fn verify_arrived<'py>(

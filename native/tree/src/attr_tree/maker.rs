@@ -147,7 +147,8 @@ impl Maker {
         self.current.take().map_or(Ok(()), Workplace::leave)
     }
 
-    /// Make an entry in the building folder, and rename it over `name`; without one, make it in place.
+    /// Make an entry in the building folder, and rename it over `name`, from which a directory is moved away; without
+    /// that folder, make it in place.
     fn make_here(&mut self, name: &[u8], entry: &NewEntry<'_>) -> Outcome<()> {
         let current = self.current.as_ref().ok_or(Errno::BADF)?.handle();
         let Some(building) = &self.building else {
@@ -165,7 +166,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Rename an entry; what cannot be replaced at the new path is moved to the building folder.
+    /// Rename an entry; what cannot be replaced at the new path is moved to the building folder; `INVAL` without one.
     fn rename(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
         let Some(building) = &self.building else {
             return Err(Errno::INVAL);

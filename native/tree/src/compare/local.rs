@@ -312,6 +312,8 @@ impl<'a> LocalReader<'a> {
 impl Read for LocalReader<'_> {
     type Frame = Local;
 
+    /// Read a directory: nothing if it is missing, one of unknown content after most errors; a shortage or a stop
+    /// ends the walk.
     fn read(&mut self, path: &[u8]) -> Outcome<Reading<Local>> {
         let opened = self.root.directory(path);
         let read = opened.and_then(|handle| self.open(path, handle.as_fd()));

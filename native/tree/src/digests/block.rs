@@ -13,7 +13,7 @@ pub(super) const BLOCK: usize = 4096;
 pub(super) const BLOCK_HEADER: usize = 8;
 pub(super) const BLOCK_BYTES: usize = BLOCK_HEADER + BLOCK * STATE;
 
-/// Encode one block.
+/// Replace `to` with one block: `states` after their number and checksum.
 pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
     to.clear();
     to.resize(BLOCK_HEADER, 0);

@@ -33,6 +33,7 @@ impl DigestTable for ListedDigests {
         doubts.map_err(|errno| self.failed(errno))
     }
 
+    /// Return the digest columns, zeros for files without a result, and keep the new states for `finish`.
     fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
         let mut columns = Vec::new();
         for files in std::mem::take(&mut self.pending) {
@@ -127,7 +128,8 @@ impl ListedDigests {
     }
 }
 
-/// Return the known digest of a file, given the `known` states by inode.
+/// Return the known digest of a file, given the `known` states by inode; an earlier number of the file system counts
+/// too.
 fn judge(known: &HashMap<Vec<u8>, Vec<State>>, seen: &ScannedFile) -> known::KnownDigest {
     let by_one = |now: &State| {
         let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);

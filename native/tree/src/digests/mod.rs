@@ -45,6 +45,7 @@ pub struct Digests {
 }
 
 impl DigestTable for Digests {
+    /// Look up digests, and return the uncertain files, for which `settle` needs results.
     fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>> {
         self.pending.clear();
         let mut doubts = Vec::new();
@@ -53,6 +54,7 @@ impl DigestTable for Digests {
         Ok(doubts)
     }
 
+    /// Return the digest columns, zeros for files without a result, and store the states.
     fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
         let pending = std::mem::take(&mut self.pending);
         let settle = |files: Vec<PendingFile>| self.settle_directory(files, found);

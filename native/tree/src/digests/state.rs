@@ -156,8 +156,8 @@ pub(super) struct ScannedFile {
 }
 
 impl ScannedFile {
-    /// Make it from `state`, with the kernel's number, and `device` and `file_system` of the
-    /// directory.
+    /// Make it from `state`, with the kernel's number; `file_system` of the directory replaces that only on the
+    /// `device` of the directory.
     pub(super) fn new(state: State, device: u64, file_system: u64) -> Self {
         let kernel_number = state.file_system();
         // A file of an overlay may be on a separate file system.

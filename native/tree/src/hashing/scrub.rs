@@ -53,7 +53,8 @@ impl Scrub {
         Root::open(root).map(Self)
     }
 
-    /// Return the verdict on each file, in order; fewer after a stop, and when the time is up.
+    /// Return the verdict on each file, in order, `Changed` if it is missing; fewer after a stop, and when the time
+    /// is up.
     pub fn read<'a>(&self, files: impl Iterator<Item = Expected<'a>>, stop: &Stop) -> Vec<Verdict> {
         let mut reader = Reader::default();
         let mut last = LastDirectory::default();
@@ -115,6 +116,7 @@ impl Scrub {
 }
 
 impl Expected<'_> {
+    /// Return true for a regular file of the expected size and mtime.
     fn matches(&self, status: &Status) -> bool {
         status.kind == FileType::RegularFile
             && status.size == self.size

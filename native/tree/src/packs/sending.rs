@@ -44,6 +44,7 @@ impl Store for Sending<'_> {
         self.packs.packed(oid)
     }
 
+    /// Return true if the fresh pack has an object; false without one.
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool> {
         let fresh = self.fresh.as_deref();
         fresh.map_or(Ok(false), |fresh| self.packs.is_in(fresh, oid))

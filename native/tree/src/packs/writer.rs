@@ -164,6 +164,7 @@ impl PackWriter {
 }
 
 impl ObjectWriter for PackWriter {
+    /// Write an object, unless a known pack or this one has it; returns its id.
     fn write(&mut self, kind: Kind, content: &[u8]) -> Made<Oid> {
         let oid = Oid::of_own(kind, content);
         if self.known.find_in_known(&oid)?.is_some() || !self.own.insert(oid) {

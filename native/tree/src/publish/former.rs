@@ -98,7 +98,7 @@ impl Tree {
         change::rename((source.as_fd(), name), (target.as_fd(), kept_name)).at(path)
     }
 
-    /// Return the place of `path` among the kept files, making the directories above it.
+    /// Return the place of `path` among the kept files, making the directories above it; `INVAL` if none are kept.
     fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
         let top = self.former.top.as_deref();
         let top = top.ok_or(Errno::INVAL).at(path)?;

@@ -93,7 +93,7 @@ impl Tree {
         })
     }
 
-    /// Open the leader of the hardlink to make at `path`, which is for the error.
+    /// Open the leader of the hardlink to make at `path`, which is for the error; `LeaderMissing` without it.
     fn open_leader(&mut self, path: &[u8], leader: &[u8]) -> Result<OwnedFd, OperationFailure> {
         let (above, name) = split(leader);
         let opened = self.folders.with_permission(&[above], |folders| {

@@ -33,7 +33,8 @@ impl Tree {
         row(items, stop, |item| self.move_one(item))
     }
 
-    /// Move a directory: by one rename, or entry by entry on an overlay; then put its forward in place.
+    /// Move a directory: by one rename, or entry by entry on an overlay; then put its forward in place, for which
+    /// nothing may be at the new path before.
     fn move_one(&mut self, item: &DirectoryMove) -> Done {
         let (old, new) = (&item.old, &item.new);
         reject_reserved(new)?;

@@ -204,7 +204,8 @@ fn staged_path(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationF
     Ok([&item.staged.name, below].concat())
 }
 
-/// Move files from elsewhere into the staged directory, and make links in it; adds them to `gathered`.
+/// Move files from elsewhere into the staged directory, and make hardlinks and symlinks in it; adds them to
+/// `gathered`.
 fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gathered<'a>) -> Done {
     let mut last = LastFolder::default();
     for other in &item.others {

@@ -67,7 +67,8 @@ impl HardlinkGroups {
         }
     }
 
-    /// Return the changed leaves, `None` if they stay unchanged; adds each leader with its member to the pairs.
+    /// Return the changed leaves, `None` if they stay unchanged, as those in `unsure` do; adds each leader with its
+    /// member to the pairs.
     fn resolved(&mut self, seen: &Directory, unsure: &BTreeSet<Vec<u8>>) -> Option<Vec<u8>> {
         let mut leaves = Vec::new();
         let mut copied = 0;

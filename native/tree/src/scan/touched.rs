@@ -115,7 +115,7 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    /// Examine `names` in the directory at `path`, and mark its subdirectories as unread.
+    /// Examine `names` in the directory at `path`, and mark its subdirectories as unread; nothing if it is missing.
     fn examine(&mut self, path: &[u8], names: &BTreeSet<Vec<u8>>) -> Outcome<()> {
         let reading = self.reader.examine(self.tree, path, names)?;
         let Some(found) = reading.frame else {
@@ -143,7 +143,7 @@ impl Examination<'_> {
         Ok(())
     }
 
-    /// Add a directory, of which `names` were examined, or all.
+    /// Add a directory, or note that it is unreadable; `names` of it were examined, or all.  `CANCELED` after a stop.
     fn add_directory(
         &mut self,
         found: ReadDirectory,

@@ -158,6 +158,7 @@ struct Scanner<'a> {
 impl Read for Scanner<'_> {
     type Frame = ReadDirectory;
 
+    /// Read a directory; of a shard only its file system and inode.
     fn read(&mut self, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         if self.shards.contains(path) {
             self.reader.look(self.tree, path)

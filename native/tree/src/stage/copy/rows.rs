@@ -67,8 +67,8 @@ impl<'a> Stager<'a> {
         open().map_err(|errno| Error::new("open", b"", errno))
     }
 
-    /// Stage `wanted` with the content of `from`: with a `key` as a link if possible.  `sure` means that
-    /// the content need not be checked.
+    /// Stage `wanted` with the content of `from`: with a `key` as a link if possible, else as a copy.  `sure` means
+    /// that the content need not be checked; `Fault::Other` if it differs.
     pub(super) fn stage(
         &mut self,
         wanted: &FileMetadata,
