@@ -56,13 +56,17 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     """
     with DelayedSignals() as delayed:
         process = subprocess.Popen(command, start_new_session=True, **options)
-        with process:
-            try:
-                delayed.deliver()
-                yield process
-            finally:
-                if process.returncode is None:
-                    end_group(process)
+        try:
+            delayed.deliver()
+            yield process
+        finally:
+            if process.returncode is None:
+                end_group(process)
+            # The context manager of `Popen` would wait without a limit.
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):
+                        pipe.close()
 
 
 def run_captured(

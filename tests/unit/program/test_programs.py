@@ -135,6 +135,18 @@ def test_it_has_a_group_of_its_own() -> None:
     assert int(group) == int(own) != os.getpgrp()
 
 
+def test_one_that_no_signal_ends_is_left_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose disk hangs."""
+    monkeypatch.setattr(programs, "_GRACE", 0.1)
+    with monkeypatch.context() as harmless:
+        harmless.setattr(os, "killpg", lambda *_: None)
+        with programs.started(["sleep", "600"]) as process:
+            pass
+    assert process.poll() is None
+    process.kill()
+    process.wait()
+
+
 def test_an_exception_ends_it(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
