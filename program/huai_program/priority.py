@@ -7,6 +7,7 @@ priority cannot be set, the work is done anyway.
 import ctypes
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -56,7 +57,8 @@ def _set(priority: int) -> None:
 def _call(which: int, *arguments: int) -> int | None:
     """Call ioprio_set(2), or ioprio_get(2) if `which` is 1; None if it fails or is unknown."""
     numbers = _CALLS.get(platform.machine())
-    if numbers is None:
+    # A 32-bit process has other numbers, one of which ends it.
+    if numbers is None or sys.maxsize < 1 << 32:
         return None
     values = (numbers[which], *_THIS_THREAD, *arguments)
     result: int = ctypes.CDLL(None).syscall(*(ctypes.c_long(value) for value in values))
