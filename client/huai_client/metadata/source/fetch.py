@@ -7,7 +7,6 @@ unused packs, and lists again: a published list is only there with the record of
 
 import os
 import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +45,7 @@ from huai_native._native import (
     count_changes,
 )
 from huai_program.packs import opened_writer
+from huai_program.programs import run_captured
 from huai_program.urls import without_login
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, encode_commit
 from huai_schema.codec.descriptor import Descriptor, write_root
@@ -58,6 +58,8 @@ _PROBE_SECONDS = 86_400
 """Age of a list from which a probe that was found by its name is no longer relied on."""
 _FRESH_SECONDS = 60
 """Age up to which a list is not made again for a run that files were missing from."""
+_LONGEST = 86_400.0
+"""The most seconds that fetching a list may take."""
 _WHOLE_SECONDS = 7 * 86_400
 """Age of the last list of the whole tree from which on events are not relied on."""
 
@@ -149,6 +151,7 @@ class SourceFetch:
         self._settings = url.settings
         self._path = path
         self._objects = objects
+        self._timeout, self._deadline = timeout, deadline
         self._daemon = ListedDaemon(url, timeout=timeout, deadline=deadline)
         self._text: TextSource | None = None
         """The source that lists instead of the daemon."""
@@ -264,20 +267,22 @@ class SourceFetch:
     def _fetch_file(self, name: str, to: Path) -> None:
         """Fetch the file `name`, relative to the upstream's URL, to the path `to`, by rsync.
 
-        Raises `UpstreamDownError` if rsync fails.
+        Raises `UpstreamDownError` if rsync fails, `TimeUpError` at the deadline.
         """
-        command = ["rsync", "--times", "--ignore-times", "--no-motd", "--timeout=600"]
+        command = ["rsync", "--times", "--ignore-times", "--no-motd"]
+        command.append(f"--timeout={max(1, round(self._timeout))}")
         if self._settings.shell:
             command.append(f"--rsh={shlex.join(self._settings.shell)}")
         source = f"{self._url.url.rstrip('/')}/{name}"
-        done = subprocess.run(
-            [*command, "--", source, os.fsdecode(to)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode:
-            text = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        try:
+            done = run_captured(
+                [*command, "--", source, os.fsdecode(to)], seconds=self._deadline.bound(_LONGEST)
+            )
+        except TimeoutError:
+            self._deadline.check("no list was fetched")
+            raise UpstreamDownError(f"{source}: not here after a day") from None
+        if done.code:
+            text = done.errors.decode("utf-8", "replace").strip().splitlines()
             raise UpstreamDownError(f"{source}: {text[0] if text else 'not fetched'}")
 
     def _list(self, past: Commit | None) -> _Tree:
