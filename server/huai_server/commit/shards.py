@@ -18,6 +18,7 @@ from huai_program.durable import replacing
 from huai_program.durations import seconds
 from huai_program.packs import INDEX, PACK, TEMPORARY
 from huai_program.record_file import RecordFile
+from huai_schema import __version__
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import is_within, show
@@ -55,6 +56,7 @@ class _RunRecord(msgspec.Struct, frozen=True):
     run: str
     base: str
     settings: str
+    version: str
     began: float
 
 
@@ -187,8 +189,12 @@ class Shards:
             return
         with storage_errors(self._results):
             run = _RUN.load(self._run_file)
-            current = self._base, settings_of(making.module)
-            if not run or (run.base, run.settings) != current or run.began < now - self._age:
+            current = self._base, settings_of(making.module), __version__
+            if (
+                not run
+                or (run.base, run.settings, run.version) != current
+                or run.began < now - self._age
+            ):
                 shutil.rmtree(self._results, ignore_errors=True)
                 self._results.mkdir(parents=True, exist_ok=True)
                 run = _RunRecord(os.urandom(8).hex(), *current, now)
