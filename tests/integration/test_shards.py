@@ -225,7 +225,7 @@ def test_a_killed_coordinator_leaves_results_for_the_next(
     committed(upstream)
     head = upstream.head
     upstream.write("pool/b/c/new", "new")
-    make_slow(upstream)
+    large = make_slow(upstream, 60 << 30)  # its scan takes longer than all else
     running, worker = started(upstream, b"pool/a")
     done = upstream.places.folder / "shards/results" / f"{shard_key(b'pool/b')}.shard"
     end = time.monotonic() + SECONDS
@@ -240,5 +240,6 @@ def test_a_killed_coordinator_leaves_results_for_the_next(
         time.sleep(0.01)  # a worker ends with its coordinator
     assert not Path(f"/proc/{worker}").exists()
     assert done.stat().st_ino == result
+    os.truncate(large, 1)
     assert by_processes(upstream)["hashed_files"] == 2
     assert upstream.entries_id == whole_id(upstream, tmp_path)[0]

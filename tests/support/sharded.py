@@ -103,10 +103,12 @@ def scanning(upstream: Upstream, path: bytes, after: int = 0) -> int:
     raise AssertionError("the shard did not begin")
 
 
-def make_slow(upstream: Upstream) -> None:
-    """Let the scan of a shard read many bytes."""
-    with (upstream.tree / "pool/a/large").open("wb") as file:
-        file.truncate(2 << 30)
+def make_slow(upstream: Upstream, size: int = 2 << 30) -> Path:
+    """Let the scan of a shard read many bytes; return the file."""
+    large = upstream.tree / "pool/a/large"
+    with large.open("wb") as file:
+        file.truncate(size)
+    return large
 
 
 def ended(running: subprocess.Popen[bytes]) -> int:
