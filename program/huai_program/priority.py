@@ -29,7 +29,10 @@ _NICE = 19
 
 @contextmanager
 def idle_disk() -> Iterator[None]:
-    """Give this thread, and those that it starts, idle disk priority during the block."""
+    """Give this thread idle disk priority during the block.
+
+    Threads that it starts meanwhile keep the priority.
+    """
     before = io_priority()
     _set(_IDLE)
     try:

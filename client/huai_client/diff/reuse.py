@@ -163,7 +163,10 @@ def _match_key(file: File) -> _Name:
 
 
 def _may_be(local: _LocalFile, fetched: File) -> bool:
-    """Return True if nothing excludes that the local file has the content of `fetched`."""
+    """Return True if the local file has no known digest, so that it can be compared.
+
+    If `fetched` has no digest, True if a past snapshot has the local size and time at its path.
+    """
     if fetched.digest is not None:
         return local.source.digest is None
     return any(
@@ -217,6 +220,7 @@ class ReuseSources:
         renames = _native.Renames(planned.moves)
 
         def before(path: RelPath) -> RelPath:
+            """Return the path before the renames; `path` if it does not move or will be free."""
             return RelPath(renames.before(path) or path)
 
         matching = Matching(fetches, planned.candidates, may_share=may_share)

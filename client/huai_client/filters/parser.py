@@ -74,7 +74,10 @@ class Parser:
                 self.filter(text, f"{place} {number}")
 
     def _read_lines(self, text: bytes, context: RuleContext) -> None:
-        """Add the rules of all lines, comments aside."""
+        """Carry out each line but comments: add a rule, drop all (`!`), or merge a file.
+
+        Errors name the line.
+        """
         for number, line in enumerate(_LINE_END.split(text), 1):
             if not line.startswith((b"#", b";")):
                 self._read(line, context._replace(place=f"{context.place} line {number}"))

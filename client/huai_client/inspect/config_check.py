@@ -293,7 +293,10 @@ def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_transfer(place: str, module: Module) -> None:
-    """Raise `ConfigError` for unusable content URLs, networks, headers or options."""
+    """Raise `ConfigError` for unusable list sources, content URLs, networks, headers or options.
+
+    Reads the file of headers, and runs rsync for its options.
+    """
     if module.list_source:
         _check_list_source(place, module)
     if module.source:

@@ -61,9 +61,10 @@ class GitFetch:
         return tuple(sorted(set(list_packs(local.path)) - before))
 
     def _receive(self, bases: dict[str, CommitObject]) -> CommitObject:
-        """Fetch the objects that the commits in `bases` lack, and return the commit.
+        """Fetch the commit, check that all its objects are here, and return it.
 
-        Raises `MissingObjectError` if one is missing.
+        `bases` are complete here, so only what differs from them is checked; without any, git uses
+        no local objects.  Raises `MissingObjectError` if an object is missing.
         """
         local, commit = self._local, self._newest.commit
         self._git.fetch(local.path, commit, local.borrowed, refetch=not bases)

@@ -299,7 +299,8 @@ class Repository:
     ) -> tuple[str, tuple[Path, ...]]:
         """Commit a list of an upstream that does not run huai; return the commit and new packs.
 
-        `probed`: see `PollResult`.
+        With `doubted_paths` a daemon lists only these.  Returns the former commit if nothing
+        changed.  Adds to `remarks`, and moves no ref.  `probed`: see `PollResult`.
         """
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
 

@@ -222,7 +222,10 @@ def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan
 
 
 def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
-    """Return the source that the plan has for `file`, to be proved by its digest, or None."""
+    """Return the source that the plan has for `file`, to be proved by its digest.
+
+    None without a source or a digest; a twin is returned unchanged, even without a digest.
+    """
     reuse = plan.reuses.get(file.path)
     if reuse is None or reuse.twin:
         return reuse

@@ -180,9 +180,9 @@ def finish_patches(journals: Journals) -> list[str]:
 
 
 def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
-    """Change one file by its patch; return False if it or its target does not fit the journal.
+    """Change the tree's file at `path` in place by the patch `name`, and return True.
 
-    Also False for an error that is not the disk's.
+    False if either does not fit the journal, or for an `OSError` that is not the disk's.
     """
     dest = Path(os.fsdecode(journal.dest))
     with (

@@ -38,7 +38,7 @@ _FILE = RecordFile(Handovers, needed=False, durable=False)
 
 
 def load(path: Path) -> Handovers | None:
-    """Return the calls; None if the file is missing or damaged."""
+    """Return the series of calls; None if the file is missing, damaged or unreadable."""
     return _FILE.load(path)
 
 

@@ -159,5 +159,8 @@ class Hosts:
         return self._refused.get(service, frozenset())
 
     def refuse_options(self, service: str, options: frozenset[str]) -> None:
-        """Record that `service` has refused `options`."""
+        """Add `options` that `service` refused, or may have dropped a connection for, in this run.
+
+        They are kept in memory only.
+        """
         self._refused[service] = self.refused_options(service) | options

@@ -72,7 +72,10 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """True if no file is `failed`; volatile ones may be `unchanged`."""
+        """True if no file is `failed`.
+
+        A volatile file that is missing or mismatched is `unchanged`; a late one has failed.
+        """
         return not self.failed
 
     @property

@@ -31,6 +31,8 @@ _AT_ONCE = 5000
 _THREADS = min(4, os.cpu_count() or 1)
 _Area: TypeAlias = tuple[int, int, int]
 _Ways: TypeAlias = tuple[bytes, tuple[bytes, int] | None]
+"""For each file an index into `_METHODS` (0: not staged); then path and errno of the failure that
+ended the call, or None."""
 
 
 class ReuseMethod(StrEnum):

@@ -34,8 +34,8 @@ class MissingDestinationError(DestinationError):
 def open_destination(dest: Path, *, write: bool) -> int:
     """Return a handle of DEST, which the caller closes.
 
-    Raises `DestinationError` for a missing or relative path, anything but a directory, one that
-    cannot be opened or, with `write`, one that this process may not change.
+    Raises `DestinationError` for a missing or relative path, anything but a directory, a symlink to
+    one, one that cannot be opened or, with `write`, one that is read-only or of another user.
     """
     if not dest.is_absolute():
         raise DestinationError(

@@ -101,7 +101,10 @@ class KeyChain(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "KeyChain":
-        """Parse the blob; `FormatError` if it is malformed, or a signature is wrong or missing."""
+        """Parse the blob; `FormatError` if it is malformed, or a signature is wrong or missing.
+
+        Each version must be signed as it and the previous one require; `follows` decides on trust.
+        """
         if not 0 < len(data) <= KEYS_BYTES:
             raise FormatError("is empty, or too long", _PLACE)
         versions: list[KeyVersion] = []

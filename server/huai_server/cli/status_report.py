@@ -45,7 +45,7 @@ def status_line(name: str, module: Module, state: "ModuleState") -> str:
 
 
 def pending_text(pending: "PendingCommit") -> str:
-    """Describe a commit that waits for signatures."""
+    """Return "serial N waits for signatures since TIME"."""
     return f"serial {pending.info.serial} waits for signatures since {moment(pending.time)}"
 
 
@@ -102,9 +102,9 @@ class ContentState(NamedTuple):
 def content_state(
     name: str, module: Module, places: ModulePlaces, state: "ModuleState"
 ) -> ContentState:
-    """Return the state of content; an unreadable commit gives no counts.
+    """Return the counts without a digest, if digests come later, and the record of scrubs.
 
-    It raises nothing for a damaged repository, which `state` reports.
+    Raises nothing for a damaged repository, which `state` reports; it gives no counts.
     """
     counts = None
     if module.digest == "later" and state.head:

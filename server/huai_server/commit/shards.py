@@ -175,9 +175,11 @@ class Shards:
         )
 
     def _run(self, url: str, options: CommitOptions) -> None:
-        """Scan the shards that have no result of a killed run; delete old and other results.
+        """Scan, on the engine at `url`, the shards that have no result of a killed run.
 
-        Keeps the record of each shard, None if it failed.  Raises `EngineError`.
+        Deletes old and other results.  Replaces a shard that is cut by its parts, and keeps the
+        record of each one, None if it failed.  Raises `EngineError`, `StorageError`, and
+        `ShardVersionError` or `ShardMismatchError` for a result that does not fit the commit.
         """
         from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
         from huai_server.commit.shard_scan import ShardTask, scan

@@ -122,7 +122,10 @@ class Connections(AbstractContextManager["Connections"]):
         return bool(self._busy)
 
     def _fill(self, work: Work) -> bool:
-        """Start all allowed requests, none after a failure; return True if any is in progress."""
+        """Start requests up to `_window`, none after a lasting failure of the URL.
+
+        Returns True if any is in progress.
+        """
         while self._failure is None and len(self._busy) < self._window:
             if self._waiting_jobs:
                 job, hops = self._waiting_jobs.popleft()

@@ -97,6 +97,9 @@ def _folders(folder: str) -> list[str]:
 
 
 def _load_settled(fallback: FallbackPlaces) -> AttrState | None:
-    """Return the state of a writable attr tree; None for another, or while huai changes it."""
+    """Return the state of the attr tree; None without one, or while huai changes the tree.
+
+    Also None for a tree that other programs cannot change.
+    """
     state = STATE_FILE.load(fallback.state)
     return state if state is not None and state.target is None and state.spans else None

@@ -143,6 +143,7 @@ class Searcher:
         return head, Snapshot(Repository(repository), tree, head.info.totals.entries)
 
     def _find(self, repository: Path) -> _Module:
+        """Return what is kept of a module, or an empty one, which `_keep` has to store."""
         with self._lock:
             return self._modules.get(repository) or _Module(NameIndex(self._most_bytes))
 
