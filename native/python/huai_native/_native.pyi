@@ -874,7 +874,7 @@ class Maker:
 
     @property
     def unowned(self) -> int:
-        """The number of entries whose owner could not be set."""
+        """The number of times that setting an owner was not permitted."""
 
 @final
 class Blake3:

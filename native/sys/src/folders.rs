@@ -38,7 +38,7 @@ pub struct Folders {
     loosened: BTreeMap<InTreeOrder, u32>,
 }
 
-/// A path that sorts right before the paths of all directories below it.
+/// A path in path order: it sorts right before all paths below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InTreeOrder(Vec<u8>);
 

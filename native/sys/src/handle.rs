@@ -30,7 +30,7 @@ impl Root {
         Self::of(handle, path)
     }
 
-    /// Make a root from an open directory; `path` is for the error.
+    /// Make a root from an open directory, which is not checked to be one; `path` is only for errors.
     pub fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
         Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }

@@ -56,9 +56,9 @@ impl Merged {
         Ok(merged)
     }
 
-    /// Add the leaf of one name: the new one, or else the old one unless it is gone, is now a directory, or the
-    /// amendment is whole; for a name in an unknown state the old one without its link.  An old one that is gone is
-    /// noted in `found`.
+    /// Add the leaf of one name: in an unknown state only the old one, without its link; else the new one; else the
+    /// old one unless it is gone, is now a directory, or the amendment is whole.  An old one that is gone is noted in
+    /// `found`.
     fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();

@@ -110,7 +110,7 @@ impl Sink for Changes<'_> {
 }
 
 impl Candidates {
-    /// Merge the rows of each path, in tree order: the last wanted state, all past ones, and the
+    /// Merge the rows of each path, in path order: the last wanted state, all past ones, and the
     /// rest of the first row.
     pub fn merge(&mut self) {
         let is_before =
@@ -140,7 +140,7 @@ impl Candidates {
         self.rows.truncate(rows);
     }
 
-    /// Return the row of a path, if there is one; rows must be in tree order.
+    /// Return the row of a path, if there is one; rows must be in path order.
     pub fn find(&self, path: &[u8]) -> Option<&Row> {
         let place = self
             .rows
@@ -149,7 +149,7 @@ impl Candidates {
         self.rows.get(place)
     }
 
-    /// Return true if there is a row below the directory `path`; rows must be in tree order.
+    /// Return true if there is a row below the directory `path`; rows must be in path order.
     pub fn has_below(&self, path: &[u8]) -> bool {
         let is_before = |row: &Row| path_order(self.path(row), path).is_le();
         let next = self.rows.get(self.rows.partition_point(is_before));
@@ -157,7 +157,7 @@ impl Candidates {
     }
 
     /// Mark these paths as free of local entries, those without a row left out; rows must be in
-    /// tree order.
+    /// path order.
     pub fn vacate(&mut self, paths: &[Vec<u8>]) {
         let places = paths.iter().filter_map(|path| {
             let order = |row: &Row| path_order(self.path(row), path);

@@ -109,7 +109,7 @@ impl Candidates {
         })
     }
 
-    /// Merge the rows of each path, in tree order: the last wanted, the first local entry, all past ones.
+    /// Merge the rows of each path, in path order: the last wanted, the first local entry, all past ones.
     fn merge(&self) -> PyResult<()> {
         self.change(|table| {
             table.merge();

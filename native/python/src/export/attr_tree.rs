@@ -110,7 +110,7 @@ impl Maker {
         self.change(py, attr_tree::Maker::leave)
     }
 
-    /// The number of entries whose owner could not be set.
+    /// The number of times that setting an owner was not permitted.
     #[getter]
     fn unowned(&self) -> u64 {
         self.0.lock().unowned()

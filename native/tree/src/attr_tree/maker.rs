@@ -126,7 +126,7 @@ impl Maker {
             .map_err(|errno| failed(errno, b"", &self.entered))
     }
 
-    /// Return the number of entries whose owner could not be set.
+    /// Return how often setting an owner was not permitted.
     pub fn unowned(&self) -> u64 {
         self.unowned
     }

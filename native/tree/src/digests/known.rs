@@ -191,7 +191,8 @@ pub(super) fn judge(earlier: &[State], now: &State) -> KnownDigest {
     best
 }
 
-/// Return the known digest of a file, given one state of its inode.
+/// Return the known digest of a file, given one state of its inode; `IfBornThen` if only the time of birth can
+/// confirm it.
 fn answer(state: &State, now: &State) -> KnownDigest {
     match state.validity_for(now) {
         Validity::Same => KnownDigest::Known(now.with(state.birth(), state.digest())),

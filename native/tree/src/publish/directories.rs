@@ -82,7 +82,8 @@ impl Tree {
         })
     }
 
-    /// Set the final attributes; after an exact mode, `restore_modes` no longer changes the directory.
+    /// Set the final attributes; a kept mode, less the umask, only on a directory that this run made.  After an exact
+    /// mode or that one, `restore_modes` no longer changes the directory.
     fn settle(&mut self, path: &[u8], mut wanted: Attributes) -> Outcome<()> {
         if self.fresh.contains(path) {
             wanted.mode = Mode::Exact(self.new_mode(wanted.mode));

@@ -74,7 +74,7 @@ impl Tree {
     }
 
     /// Use the open directory `area` of this process for temporary names.  No other user may write to it;
-    /// the caller may close it.
+    /// the caller may close it.  Must be called before hardlinks and symlinks are made, which else fail with `BADF`.
     pub fn stage_in(&mut self, area: u32) -> Result<()> {
         let area = call::reopen(area).map_err(|errno| Error::new("open", b"", errno))?;
         self.area = Some(area);

@@ -60,7 +60,7 @@ pub(crate) fn survey(
     (numbers, renames): (&Numbers, &Renames),
     stop: &Stop,
 ) -> Outcome<Option<Refused>> {
-    // Nothing is below the last missing path; the rows are in tree order.
+    // Nothing is below the last missing path; the rows are in path order.
     let mut missing: Option<Vec<u8>> = None;
     for place in unknown(table) {
         if stop.is_set() {
@@ -106,7 +106,7 @@ pub(crate) fn survey(
     Ok(None)
 }
 
-/// Return the positions of unknown rows in tree order, so that each directory is opened once.
+/// Return the positions of unknown rows in path order, so that each directory is opened once.
 fn unknown(table: &Candidates) -> Vec<usize> {
     let rows = table.rows().iter().enumerate();
     let unknown = rows.filter(|(_, row)| matches!(table.local(row), LocalState::Unknown));
