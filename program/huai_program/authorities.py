@@ -27,17 +27,26 @@ def _authorities() -> tuple[str, str]:
     import _ssl  # http:// has no need of it
 
     file_variable, file, folder_variable, folder = _ssl.get_default_verify_paths()
-    file, folder = os.environ.get(file_variable, file), os.environ.get(folder_variable, folder)
+    folder = os.environ.get(folder_variable, folder)
     folder = folder if os.path.isdir(folder) else ""
-    return file if os.path.isfile(file) and not _is_bundle(file, folder) else "", folder
+    if file_variable not in os.environ and folder and _is_bundle(file, folder):
+        return "", folder
+    file = os.environ.get(file_variable, file)
+    return file if os.path.isfile(file) else "", folder
 
 
 def _is_bundle(file: str, folder: str) -> bool:
     """True if `file` is Debian's bundle of the certificates in `folder`, which has their hashes.
 
-    OpenSSL parses a whole file (11 ms for 146 authorities), and of a folder what it needs.
+    OpenSSL parses a whole file (11 ms for 146 authorities), and of a folder what it needs.  False
+    if the file has more certificates: some add one there.
     """
     path = os.path.realpath(file)
-    if not folder or path != os.path.join(os.path.realpath(folder), "ca-certificates.crt"):
+    if path != os.path.join(os.path.realpath(folder), "ca-certificates.crt"):
         return False
-    return any(re.fullmatch(r"[0-9a-f]{8}\.0", name) for name in os.listdir(folder))
+    try:
+        hashed = [name for name in os.listdir(folder) if re.fullmatch(r"[0-9a-f]{8}\.[0-9]+", name)]
+        with open(file, "rb") as bundle:
+            return bundle.read().count(b"-BEGIN CERTIFICATE-") <= len(hashed)
+    except OSError:
+        return False

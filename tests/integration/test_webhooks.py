@@ -175,8 +175,10 @@ def test_a_bundle_is_not_read_where_its_folder_has_the_authorities(
     folder.mkdir()
     bundle = folder / "ca-certificates.crt"
     shutil.copy(certificate, bundle)
-    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
-    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+    for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    paths = ("SSL_CERT_FILE", str(bundle), "SSL_CERT_DIR", str(folder))
+    monkeypatch.setattr("_ssl.get_default_verify_paths", lambda: paths)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with scripted(lambda _: Reply("204 No Content"), context) as server:
@@ -188,6 +190,10 @@ def test_a_bundle_is_not_read_where_its_folder_has_the_authorities(
         shutil.copy(certificate, folder)
         subprocess.run(["openssl", "rehash", folder], check=True)
         assert post(hook, {}, {}) == 204
+        (link,) = folder.glob("*.0")
+        link.rename(folder / "00000000.0")
+        bundle.write_bytes(2 * certificate.read_bytes())
+        assert post(hook, {}, {}) == 204  # the bundle has one that the folder lacks
 
 
 def test_an_answer_has_a_bound() -> None:
