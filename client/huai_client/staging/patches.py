@@ -165,16 +165,19 @@ def finish_patches(journals: Journals) -> list[str]:
     left as they are, and the next sync compares them.  Raises `PatchError` if the disk fails.
     """
     refused: list[str] = []
-    place = "journals of changes in place"
+    current = b""
     try:
         for name, path, journal in journals.read_all():
-            place = f"{show(path)}: half changed in place"
+            current = path
             if journal is None or not _finish(journal, name, path):
                 refused.append(show(path) if journal else "a file whose journal is damaged")
             journals.drop(name)
+            current = b""
     except OSError as error:
+        place = f"{show(current)}: half changed" if current else "journals of changes"
         raise PatchError(
-            f"{place}: {error.strerror}", hint="make room, or repair the disk, and sync again"
+            f"{place} in place: {error.strerror}",
+            hint="make room, or repair the disk, and sync again",
         ) from error
     return refused
 
