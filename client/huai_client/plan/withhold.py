@@ -2,15 +2,16 @@
 
 The rules, in one place:
 
-1.  A path that failed waits.  So do all paths below it, its hardlinks, directories that were to be
-moved to it, from it or out of it, and the deletions that make way for it. 2.  An index or pointer
-may name any path of a certain directory, and waits while one of these waits.  The directory is: in
-a repository, its top; outside of repositories, the one to which the pattern of the publish rule is
-relative; by an administrator's rule, the top of the outermost repository around it, else the whole
-module. 3.  A deletion waits while an index or pointer waits that may name the deleted path.  It
-also waits while anything waits in the same repository or, outside of repositories, in the same
-directory.  Making way for an entry of another type and moving a directory away count as deletions.
-4.  Everything else continues.  Volatile files wait for others, and nothing waits for them.
+1. A path that failed waits.  So do all paths below it, its hardlinks, directories that were to be
+   moved to it, from it or out of it, and the deletions that make way for it.
+2. An index or pointer may name any path of a certain directory, and waits while one of these
+   waits.  The directory is: in a repository, its top; outside of repositories, the one to which
+   the pattern of the publish rule is relative; by an administrator's rule, the top of the outermost
+   repository around it, else the whole module.
+3. A deletion waits while an index or pointer waits that may name the deleted path.  It also waits
+   while anything waits in the same repository or, outside of repositories, in the same directory.
+   Making way for an entry of another type and moving a directory away count as deletions.
+4. Everything else continues.  Volatile files wait for others, and nothing waits for them.
 
 So an index never names a file that is missing, no file is deleted that an index still names, and a
 failure holds back no repository or directory that it does not concern.
