@@ -98,7 +98,7 @@ impl Search {
                     next.read(reader.snapshot, &level.path, &mut manifest, entries)?;
                 }
             } else if let Some((name, tree)) = child {
-                let path = level.path.join(name);
+                let path = level.path.try_join(name)?;
                 level.child = level.child.saturating_add(1);
                 let next = self.level(reader, path, *tree)?;
                 levels.push(next);
