@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -330,7 +329,9 @@ def test_a_signature_that_is_over_is_reported_though_syncs_end_well(down: Downst
     before = down.state
     with receiver() as hook:
         notify(down.root / "client.toml", after=2, web={"url": hook.url})
-        states.save(down.state_file, replace(before, valid_until=int(time.time()) - 8000))
+        states.save(
+            down.state_file, msgspec.structs.replace(before, valid_until=int(time.time()) - 8000)
+        )
         for count in (0, 1, 1):
             assert down.sync().code == 0
             assert len(hook.got) == count
