@@ -10,19 +10,21 @@ commit says of the file is still true; other files wait for the next commit.
 """
 
 import math
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from huai_native._native import FoundDigests, Pace, find_undigested
-from huai_program.locking import locked
+from huai_program.locking import LockedError, locked
 from huai_program.record_file import RecordFile
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests
-from huai_server.commit.file_lists import NO_RESULT, ListTask, Reader, opened_reader
+from huai_server.commit.file_lists import NO_RESULT, ListTask, Read, Reader, opened_reader
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import TreeReader, require_digests
 from huai_server.config.tables import Module
@@ -42,6 +44,8 @@ _BATCH_BYTES = 64 << 20
 """Files and bytes that are read before their digests are stored."""
 _PATIENCE = math.inf
 """Seconds to wait for a commit of the module to end: nothing here is urgent."""
+_WORKER_PATIENCE = 5.0
+"""The same for a process of an engine: the commit may wait for that process."""
 
 
 class DigestResult(NamedTuple):
@@ -90,7 +94,7 @@ def digest_tree(
                 past.arguments, _ROUND, last, (_BATCH, _BATCH_BYTES)
             )
             digests = FoundDigests()
-            for paths, result in read(lists):
+            for paths, result in _read_stored(read, lists, places.lock):
                 if result is None:
                     problems += (Problem(path, NO_RESULT, NOT_YET) for path in _split(paths))
                     continue
@@ -121,20 +125,54 @@ class _ListDigests(msgspec.Struct, frozen=True):
     """The files that were read, and their bytes."""
     unread: list[tuple[bytes, str]]
     """The files that could not be read, or changed meanwhile, and why."""
+    stored: bool = True
+    """False if a commit held the lock, and the list must be read again."""
 
 
-def _read(module: Module, places: ModulePlaces, pace: Pace, paths: bytes) -> _ListDigests:
-    """Compute the digests of `paths`, each ended by a NUL, and store them under the lock."""
+def _read_stored(
+    read: Read[bytes, _ListDigests], lists: list[bytes], lock: Path
+) -> Iterator[tuple[bytes, _ListDigests | None]]:
+    """Yield lists with their results, less those that are not stored: they are read again.
+
+    Waits here for a commit that holds `lock`, so that it has the processes of the engine.
+    """
+    while lists:
+        unstored = []
+        for paths, result in read(lists):
+            if result is None or result.stored:
+                yield paths, result
+                continue
+            unstored.append(paths)
+            with locked(lock, wait=_PATIENCE):
+                pass
+        lists = unstored
+
+
+def _read(
+    module: Module,
+    places: ModulePlaces,
+    pace: Pace,
+    paths: bytes,
+    *,
+    wait: float = _PATIENCE,
+) -> _ListDigests:
+    """Compute the digests of `paths`, each ended by a NUL, and store them under the lock.
+
+    If it is not free within `wait` seconds, drops them and returns a result that is not `stored`.
+    """
     reader = TreeReader(module, places, BlockIndices(places.repository), pace)
     change_list = list_of(Path(module.path), _split(paths)).change_list
-    lock = locked(places.lock, wait=_PATIENCE)
-    directories, unread = reader.read_digests(change_list, lock)
+    try:
+        lock = locked(places.lock, wait=wait)
+        directories, unread = reader.read_digests(change_list, lock)
+    except LockedError:
+        return _ListDigests([], 0, 0, [], stored=False)
     return _ListDigests(directories, reader.hashed_files, reader.hashed_bytes, unread)
 
 
 def digest_files(text: str) -> None:
-    """Compute the digests of a list of files, a `ListTask` in JSON."""
-    _READER.run(text)
+    """Compute the digests of a list of files, a `ListTask` in JSON; for a process of an engine."""
+    _READER._replace(read=partial(_read, wait=_WORKER_PATIENCE)).run(text)
 
 
 _READER = Reader(_read, ListTask[bytes], RecordFile(_ListDigests, durable=False), digest_files)

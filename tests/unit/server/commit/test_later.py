@@ -3,20 +3,26 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from blake3 import blake3
 
+from huai_program.locking import locked
 from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
-from huai_server.commit import later
+from huai_server.commit import engine, later
 from huai_server.commit.later import DigestResult, digest_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.tree_reader import NoDigestsError
 from huai_server.store.repository import NoCommitError
 from tests.support.committing import NAME, Upstream
+from tests.support.sharded import SerialExecutor, configure
 from tests.support.tampering import when_read
 from tests.support.unprivileged import as_nobody
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 ALL = ReadLimits()
 
@@ -192,3 +198,31 @@ def test_it_needs_a_commit_and_a_module_with_digests(short_path: Path) -> None:
     with pytest.raises(NoDigestsError, match="digest") as refused_too:
         digest(upstream)
     assert refused_too.value.exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_process_of_an_engine_does_not_wait_for_a_commit(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The commit waits for that process; each list is read again when the commit is made."""
+    configure(upstream, digest="later")
+    monkeypatch.setattr(later, "_BATCH", 1)
+    monkeypatch.setattr(later, "_WORKER_PATIENCE", 0.0)
+    running = []
+
+    class CommitMeanwhile(SerialExecutor):
+        """Runs a task while a commit holds the lock, which it has until the task is done."""
+
+        def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
+            running.append(args)
+            if len(running) > times:
+                return super().submit(*args, **kwargs)
+            with locked(upstream.places.lock):
+                return super().submit(*args, **kwargs)
+
+    monkeypatch.setattr(engine, "open_engine", lambda _: CommitMeanwhile)
+    result = digest_tree(NAME, upstream.module, upstream.places, ALL, engine="local://1")
+    assert (result.missing, result.hashed_files, result.problems) == (0, 3, ())
+    assert len(running) == 3 + times
+    assert upstream.commit().hashed_files == 0
+    assert with_digests(upstream) == {"a/old", "a/new", "b/middle"}
