@@ -4,6 +4,7 @@ Results are data: a record for each list, in a folder that all processes see.
 """
 
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -101,11 +102,12 @@ def opened_reader(
     from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
 
     start, numbers = open_engine(url), count()
+    run_id = os.urandom(8).hex()  # a process of a killed run may still write its record
     until = None if limits.seconds is None else time.time() + limits.seconds
     folder = shards_folder(module, places) / reader.work.__name__
 
     def task(files: _Files) -> Task:
-        key = str(next(numbers))
+        key = f"{run_id}-{next(numbers)}"
         values = (str(places.root), name, str(folder), key, files, limits.rate, until)
         text = msgspec.json.encode(ListTask(*values)).decode()
         return Task(folder, key, f"list {key}", reader.work, text)

@@ -1,10 +1,11 @@
 """A scrub distinguishes damage from change, records it, and reads each file once in a round."""
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from blake3 import blake3
@@ -15,6 +16,7 @@ from huai_schema.errors import ExitCode
 from huai_server.commit import engine, scrub
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
+from huai_server.commit.shard_record import RECORD
 from huai_server.commit.tree_reader import NoDigestsError
 from huai_server.scan.root import EmptyRootError
 from huai_server.store.repository import NoCommitError
@@ -22,6 +24,9 @@ from huai_server.store.scrub_record import Round, ScrubRecord, read_record, writ
 from tests.support.committing import NAME, Upstream, run_server
 from tests.support.sharded import SerialExecutor, configure
 from tests.support.unprivileged import as_nobody
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 ALL = ReadLimits()
 SOUND = ("a", "b/c", "b/d/e", "f")
@@ -298,3 +303,32 @@ def test_the_findings_of_another_node_are_looked_at_here(
     rot(upstream, "b/c")
     result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
     assert (result.files, result.changed, damaged(result)) == (4, 0, ["b/c"])
+
+
+def test_a_process_of_a_killed_run_answers_nobody(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It found the file sound, and writes its record when the next run has read the damage."""
+    tasks: list[dict[str, Any]] = []
+
+    class Killed(SerialExecutor):
+        def submit(self, _: Any, /, *args: Any, **__: Any) -> "Future[Any]":
+            tasks.append(json.loads(args[1]))
+            raise KeyboardInterrupt
+
+    class Late(SerialExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
+            done = super().submit(*args, **kwargs)
+            for task in tasks:
+                place = Path(task["folder"], task["key"] + RECORD)
+                scrub._READER.record.save(place, scrub._ListFindings(len(task["files"]), []))
+            return done
+
+    configure(upstream)
+    monkeypatch.setattr(engine, "open_engine", lambda _: Killed)
+    with pytest.raises(KeyboardInterrupt):
+        scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
+    rot(upstream, "b/c")
+    monkeypatch.setattr(engine, "open_engine", lambda _: Late)
+    result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
+    assert (len(tasks), result.files, damaged(result)) == (1, 4, ["b/c"])
