@@ -236,6 +236,7 @@ class _Run:
             confirmed = self._confirm(batch, findings) if again and findings else findings
             done = self._add(batch, confirmed)
             self._save_record()
+            self._check_damage()  # an engine takes many batches before the first result
             if done < len(batch):
                 self._report_too_large(batch[0][0])
                 break
@@ -267,8 +268,9 @@ class _Run:
         Raises `TooMuchDamageError`.
         """
         files = Digested(self._past.arguments, self._round.after)
-        while left:
+        if left:
             self._check_damage()
+        while left:
             batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))
             if not batch:
                 self._is_at_end = True

@@ -246,14 +246,18 @@ def test_what_cannot_be_read_is_named(upstream: Upstream) -> None:
     assert result.exit_code == ExitCode.INCOMPLETE
 
 
-def test_much_damage_ends_the_run(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("url", ["", "local://2"])
+def test_much_damage_ends_the_run(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    configure(upstream)
     monkeypatch.setattr(scrub, "MOST_DAMAGE", 2)
     monkeypatch.setattr(scrub, "_FILES", 1)
     for path in SOUND:
         rot(upstream, path)
     for _ in range(2):
         with pytest.raises(TooMuchDamageError) as refused:
-            run(upstream)
+            scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine=url)
         assert refused.value.exit_code == ExitCode.DAMAGED
     assert len(read_record(upstream.places.scrub).damage) == 2
 
