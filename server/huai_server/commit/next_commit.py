@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from huai_native._native import PackWriter
 from huai_program.listing_hashes import listing_hash
-from huai_program.packs import opened_writer
+from huai_program.packs import PACK, opened_writer
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
@@ -63,6 +63,8 @@ class NextCommit:
         self._pending = waiting[1] if waiting else None
         self.record = LIST_RECORD.load(places.lists)
         self.links = LinkRecord(places.hardlinks)
+        self.packs: set[Path] = set()
+        """The packs that this run added to the repository."""
         self.blocks = BlockIndices(repository.path)
         self.reader = TreeReader(module, places, self.blocks, snapshot=snapshot)
         # Made with the module's first commit.  A module that is created again gets another one.
@@ -73,6 +75,12 @@ class NextCommit:
     def open_pack(self) -> AbstractContextManager[PackWriter]:
         """Return a context manager: the writer of a pack, which is removed unless finished."""
         return opened_writer(self.repository.pack_folder)
+
+    def store(self, writer: PackWriter) -> None:
+        """Make the objects durable, and add the path of their pack, if any, to `packs`."""
+        name = writer.finish()
+        if name is not None:
+            self.packs.add(self.repository.pack_folder / (os.fsdecode(name) + PACK))
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
         """Write the commit's git tree, and return its id once all objects are durable.
@@ -88,7 +96,7 @@ class NextCommit:
             self.repository.drop_pending()  # the tree is again as committed
             return None
         if self._pending is None or self._pending.tree != top:  # else its objects are durable
-            writer.finish()
+            self.store(writer)
         return top
 
     def commit(

@@ -240,7 +240,7 @@ class Shards:
     def _install_packs(self) -> None:
         """Copy the packs into the repository, durably, each index last; present ones are skipped.
 
-        A shard whose pack is missing counts as failed.
+        Adds the copies to the `packs` of the run.  A shard whose pack is missing counts as failed.
         """
         folder = self._making.repository.pack_folder
         for path, record in self._records.items():
@@ -253,6 +253,8 @@ class Shards:
                 if not source.exists():
                     self._records[path] = None
                     break
+                if suffix == PACK:
+                    self._making.packs.add(to)
                 _copy(source, to)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_native._native import PackWriter, relink
-from huai_program.packs import PACK, remove_packs
+from huai_program.packs import remove_packs
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
 from huai_schema.layout.snapshot import Snapshot
@@ -72,25 +72,23 @@ def commit_whole(
 
 
 def audit(making: NextCommit, root: Path, options: CommitOptions) -> AuditResult:
-    """Compare the whole tree at `root` with the last commit; deletes the objects written for that.
+    """Compare the whole tree at `root` with the last commit; deletes the packs made for that.
 
     Raises `NoCommitError` without a commit, `EmptyRootError` if nothing can be read.
     """
     if making.head is None or making.past is None:
         raise NoCommitError(making.name)
-    packs = f"*{PACK}"
-    before = set(making.repository.pack_folder.glob(packs))
     shards = Shards(making, age=0)  # of the present tree
     try:
         shards.collect(options)
-        read, _ = _scan(making, root, options, shards, lambda _, writer: writer.finish())
+        read, _ = _scan(making, root, options, shards, lambda _, writer: making.store(writer))
         new = Snapshot(making.repository, read.tree)
         first = tuple(islice(diff(making.past, new), _SHOWN))
         counts = count(making.past, new)
         shards.finish()
     finally:
         making.links.abort()
-        remove_packs(set(making.repository.pack_folder.glob(packs)) - before)
+        remove_packs(making.packs)
     return AuditResult(making.head, counts, first, read.problems)
 
 
@@ -141,7 +139,7 @@ def _scan(
         groups = shards.groups(read)
         if not groups:
             return read, finish(read, writer)
-        writer.finish()
+        making.store(writer)
     with making.open_pack() as writer:
         past = Snapshot(making.repository, read.tree)
         tree, pairs = relink(past.arguments, groups, writer)

@@ -143,3 +143,19 @@ def test_old_entries_stay_in_a_part_of_a_large_directory(
     after = upstream.entries()
     assert after.keys() == before.keys()
     assert [after[path] for path in stayed] == [before[path] for path in stayed]  # type: ignore[index]
+
+
+def test_an_audit_leaves_a_pack_that_git_made_meanwhile(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream = indexed_upstream(short_path, "a")
+    upstream.commit()
+    upstream.write("b", "b" * INDEXED)
+    upstream.commit()
+    upstream.write("c", "c" * INDEXED)
+    when_read(monkeypatch, lambda: upstream.git("repack", "-a", "-d", "-q"))
+    before = {*upstream.repository.pack_folder.glob("*.pack")}
+    assert upstream.audit().counts.added == 1
+    (pack,) = upstream.repository.pack_folder.glob("*.pack")
+    assert pack not in before
+    upstream.prove_sound()
