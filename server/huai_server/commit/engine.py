@@ -156,7 +156,9 @@ class _Run:
             self._submit(key)
         while self._pending:
             if not self._running and self._alone:
-                self._submit(self._alone.pop())
+                if (key := self._alone.pop()) in self._pending:  # no other copy was faster
+                    self._submit(key)
+                continue
             try:
                 key, future = self._done.get(timeout=_POLL)
             except Empty:
@@ -224,6 +226,8 @@ class _Run:
                 f"install huai {__version__} on all nodes, and look into the log of that process",
                 ExitCode.REQUIREMENT,
             )
+        if key in self._alone:  # one end of a process ended both copies
+            return
         has_begun = self._sign(key) is not None
         self._copies[key] += has_begun
         if self._copies[key] >= _COPIES:

@@ -67,10 +67,12 @@ class Reader(NamedTuple, Generic[_Files, _Result]):
     def run(self, text: str) -> None:
         """Read the list of a `ListTask` in JSON, and write the record; for a process of an engine.
 
-        Raises any `HuaiError` of the configuration or of reading.
+        Does nothing if it has a record.  Raises any `HuaiError` of the configuration or of reading.
         """
         task = msgspec.json.decode(text, type=self.kind)
         root, folder = Path(task.root), Path(task.folder)
+        if (folder / (task.key + RECORD)).exists():  # another copy was faster
+            return
         module, places = load(root).committed_module(task.name), module_places(root, task.name)
         left = None if task.until is None else max(0.0, task.until - time.time())
         pace = ReadLimits(left, task.rate).pace()

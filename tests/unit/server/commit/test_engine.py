@@ -130,6 +130,32 @@ def test_a_sign_of_an_earlier_process_is_not_silence(
         timer.join()
 
 
+def test_one_kill_of_a_task_with_two_copies_counts_once(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both tasks are submitted twice before they begin; one copy of `task` is not killed."""
+    monkeypatch.setattr(engine, "_POLL", 0.01)
+    tasks = [task, task._replace(key="b")]
+    futures: list[Future[Any]] = []
+
+    def settle(future: "Future[Any]", _: object) -> None:
+        futures.append(future)
+        if len(futures) == 4:
+            for key in ("a", "b"):
+                (task.folder / (key + BEGAN)).touch()
+            for killed in (futures[1], futures[0], future):
+                killed.set_exception(BrokenExecutor())
+        if len(futures) in {4, 5}:
+            finished = len(futures) - 4
+            tasks[finished].record.touch()
+            futures[2 + 2 * finished].set_result("{}")
+
+    with engine.running(lambda: FakeExecutor(settle), -1) as run:
+        run(tasks)
+    assert all(task.record.exists() for task in tasks)
+    assert len(futures) == 5
+
+
 def test_an_engine_is_started_with_the_first_task() -> None:
     def start() -> Executor:
         raise AssertionError("nothing is to be done")

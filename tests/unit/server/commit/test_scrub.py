@@ -336,3 +336,24 @@ def test_a_process_of_a_killed_run_answers_nobody(
     monkeypatch.setattr(engine, "open_engine", lambda _: Late)
     result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
     assert (len(tasks), result.files, damaged(result)) == (1, 4, ["b/c"])
+
+
+def test_a_list_that_has_a_result_is_not_read_again(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+
+    def count(*arguments: Any) -> Any:
+        read.append(arguments)
+        return scrub._read(*arguments)
+
+    class Twice(SerialExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
+            super().submit(*args, **kwargs)
+            return super().submit(*args, **kwargs)
+
+    monkeypatch.setattr(engine, "open_engine", lambda _: Twice)
+    monkeypatch.setattr(scrub, "_READER", scrub._READER._replace(read=count))
+    configure(upstream)
+    result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
+    assert (result.files, len(read)) == (4, 1)
