@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -126,13 +126,16 @@ def scan(text: str) -> None:
     """Scan a shard, a `ShardTask` in JSON; for a process of an engine.
 
     One with too many entries is cut: the file `CUTS` has its subdirectories, and it has no record.
+    Raises a `ScanError` if it vanished, and the other errors of `scan_shard`.
     """
     task = msgspec.json.decode(text, type=ShardTask)
     try:
         scan_shard(task)
     except LargePartError:
         module = load(Path(task.root)).committed_module(task.name)
-        paths = subdirectories(module, task.path)
+        paths: list[bytes] = []
+        with suppress(OSError):  # it vanished: the scan says so
+            paths = subdirectories(module, task.path)
         if 0 < len(paths) <= _MOST_CUTS:
             CUTS.save(Path(task.folder) / (shard_key(task.path) + CUT), paths)
         else:
