@@ -8,6 +8,9 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from huai_native import _native
 from huai_program.record_file import RecordFile
@@ -17,8 +20,10 @@ from huai_server.commit.shard_record import ShardRecord
 from huai_server.commit.tree_reader import scan_options
 from huai_server.config.tables import Module
 
-_COUNTS = RecordFile(dict[str, int], durable=False)
-"""The entries of trees, whose ids are in hex."""
+_Id: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]
+_Entries: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_COUNTS = RecordFile(dict[_Id, _Entries], needed=False, durable=False)
+"""The entries of trees, whose ids are in hex: a cache."""
 _NAME = "counts"
 
 
