@@ -86,7 +86,7 @@ def digest_tree(
     require_digests(name, module)
     head, past = newest_commit(name, places)
     pace = limits.pace()
-    changed, last, hashed_files, hashed_bytes = False, None, 0, 0
+    changed, last, hashed_files, hashed_bytes, is_named = False, None, 0, 0, False
     problems: list[Problem] = []
     with opened_reader((name, module, places), limits, pace, _READER, engine) as read:
         while not pace.is_over():
@@ -103,8 +103,9 @@ def digest_tree(
                 hashed_files += result.files
                 hashed_bytes += result.size
                 problems += (Problem(RelPath(path), why, NOT_YET) for path, why in result.unread)
-                if pace.is_over() and not (hashed_files or digests):
+                if pace.is_over() and not (hashed_files or digests or is_named):
                     problems.append(Problem(_split(paths)[0], TOO_LARGE, NOT_YET))
+                    is_named = True  # the lists after it began later
             if digests:
                 committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
                 changed = changed or committed.changed

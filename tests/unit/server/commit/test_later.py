@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,7 @@ from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
 from huai_server.commit import engine, later
 from huai_server.commit.later import DigestResult, digest_tree
-from huai_server.commit.read_limits import ReadLimits
+from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import NoDigestsError
 from huai_server.store.repository import NoCommitError
 from tests.support.committing import NAME, Upstream
@@ -226,3 +227,28 @@ def test_a_process_of_an_engine_does_not_wait_for_a_commit(
     assert len(running) == 3 + times
     assert upstream.commit().hashed_files == 0
     assert with_digests(upstream) == {"a/old", "a/new", "b/middle"}
+
+
+def test_only_the_first_list_is_too_large_for_the_time(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine returns many lists without a file when the time is over."""
+
+    class Slow(SerialExecutor):
+        """Begins when the time is over."""
+
+        def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
+            sleep(0.2)
+            return super().submit(*args, **kwargs)
+
+    for path in ("a/old", "a/new", "b/middle"):
+        with upstream.write(path).open("wb") as file:
+            file.truncate(1 << 20)
+    upstream.commit()
+    configure(upstream, digest="later")
+    monkeypatch.setattr(later, "_BATCH", 1)
+    monkeypatch.setattr(engine, "open_engine", lambda _: Slow)
+    limits = ReadLimits(seconds=0.2, rate=1)
+    result = digest_tree(NAME, upstream.module, upstream.places, limits, engine="local://1")
+    assert (result.missing, result.hashed_files) == (3, 0)
+    assert [problem.reason for problem in result.problems] == [TOO_LARGE]
