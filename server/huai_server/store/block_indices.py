@@ -39,7 +39,7 @@ class BlockIndices:
     def __init__(self, repository: Path) -> None:
         """`repository` is a path, which must exist only to write.
 
-        The caller of `write` and `prune` holds the module's lock.
+        The caller of `prune` holds the module's lock; several processes may write at a time.
         """
         self._repository = repository
         self._folder = repository / _FOLDER
@@ -51,13 +51,13 @@ class BlockIndices:
             return
         for folder in (self._folder, path.parent):
             folder.mkdir(exist_ok=True)
-        temporary = self._folder / f"{TEMPORARY}index"
-        temporary.unlink(missing_ok=True)
+        temporary = self._folder / f"{TEMPORARY}{os.urandom(8).hex()}"
         replace_file(path, index.encode(), temporary, permissions=_MODE)
 
     def prune(self, snapshot: Snapshot, now: float) -> None:
         """Delete indices of files that were in no commit for 30 days; at most once a day.
 
+        Also deletes unfinished files that are a day old.
         `snapshot` is the newest commit's.  The indices of its files get the time `now`, in seconds
         since the epoch, by which later calls know when a file was last in a commit.
         """
@@ -65,6 +65,10 @@ class BlockIndices:
         with suppress(FileNotFoundError):
             if now - looked.stat().st_mtime < _DAY:
                 return
+        for unfinished in self._folder.glob(f"{TEMPORARY}*"):
+            with suppress(FileNotFoundError):  # its process has renamed it
+                if now - unfinished.stat().st_mtime > _DAY:
+                    unfinished.unlink()
         stored = self.stored()
         if not stored:
             return

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
+from huai_native._native import BlockIndex
 from huai_program.packs import TEMPORARY
 from huai_server.store.block_indices import BlockIndices, block_index_path
 from tests.support.committing import Upstream
@@ -91,14 +92,41 @@ def test_it_is_looked_once_a_day(up: Upstream) -> None:
     assert not old.exists()
 
 
-def test_what_a_killed_run_left_is_in_nobody_s_way(up: Upstream) -> None:
+def test_several_processes_may_write_at_a_time(
+    up: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, waiting, fsync = BlockIndices.write, list[BlockIndex](), os.fsync
+    up.write("a", text("a"))
+    up.write("b", text("b"))
+    with monkeypatch.context() as patched:
+        patched.setattr(BlockIndices, "write", lambda _, index: waiting.append(index))
+        up.commit()
+
+    def write_other(handle: int) -> None:
+        if waiting:
+            write(BlockIndices(up.places.repository), waiting.pop())
+        fsync(handle)
+
+    (up.places.repository / "blocks").mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "fsync", write_other)
+    write(BlockIndices(up.places.repository), waiting.pop())
+    up.prove_sound()
+    for letter in "ab":
+        assert place(up, text(letter)).read_bytes() == block_index(text(letter).encode())
+
+
+@pytest.mark.parametrize("age", [0, 2 * DAY])
+def test_what_a_killed_run_left_is_in_nobody_s_way(up: Upstream, age: int) -> None:
     folder = up.places.repository / "blocks"
     up.commit(allow_empty=True)
     folder.mkdir()
-    (folder / f"{TEMPORARY}index").write_bytes(b"torn")
+    torn = folder / f"{TEMPORARY}index"
+    torn.write_bytes(b"torn")
+    os.utime(torn, (time.time() - age,) * 2)
     up.write("a", text("a"))
     up.commit()
     assert place(up, text("a")).exists()
+    assert torn.exists() == (age == 0)
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 36, None])
