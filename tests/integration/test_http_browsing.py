@@ -1,5 +1,6 @@
 """The pages of commits: trees, files, searches, comparisons, whatever the names are."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,11 @@ from urllib.parse import quote, urljoin
 
 import httpx
 import pytest
+from fastapi import Request
 
-from huai_server.http.pages.search import Searcher
+from huai_server.http.pages.browse import Browser
+from huai_server.http.pages.rendering import Page
+from huai_server.http.pages.search import Hits, Searcher
 from tests.support.html import Element, parse
 from tests.support.upstream import Site, Upstream, site
 
@@ -455,8 +459,24 @@ def test_searches_keep_a_limit_of_memory_and_of_time(tmp_path: Path) -> None:
         searcher, starts = Searcher(seconds=0), [""]
         for _ in modules:
             results = searcher.search_all(modules, b"7", starts[-1])
+            assert results.modules[starts[-1] or next(iter(modules))].hits == Hits([], "time")
             starts.append(results.next or "end")
         assert starts == ["", *[*modules][1:], "end"]
+        # The last one has no next module, and was not searched either.
+        browser, last = Browser(lambda *_: asyncio.sleep(0)), dict([*modules.items()][-1:])
+        browser.searcher = Searcher(seconds=0)
+        where: dict[str, Any] = {
+            "path": "/search",
+            "raw_path": b"/search",
+            "query_string": b"",
+            "headers": [],
+        }
+        view = Page(Request({"type": "http", "method": "GET", **where}))
+        answer = asyncio.run(browser.search_page(view, last, "7"))
+        page = parse(bytes(answer.body).decode())
+        assert "Not everything was searched" in page.text
+        assert [each.text for each in page.all("h2")] == [*last]
+        assert "0 found" not in page.text
 
 
 def test_damaged_metadata_have_a_page(client: httpx.Client, up: Upstream) -> None:

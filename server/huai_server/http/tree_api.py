@@ -95,7 +95,7 @@ class ModuleHitsModel(Model):
 
 
 class SearchModel(Model):
-    """The results of a search in all modules, by name; those without a hit are left out."""
+    """The results of a search in all modules, by name, without those searched in vain."""
 
     modules: list[ModuleHitsModel]
     next: str | None = Field(

@@ -58,7 +58,7 @@ class AllHits(NamedTuple):
     """The results of a search in all modules."""
 
     modules: dict[str, ModuleHits]
-    """The modules with hits, by name."""
+    """The modules with hits, and those that were not searched to the end, by name."""
     next: str | None
     """The module at which a further search has to start, for lack of time; None for the last."""
 
@@ -122,7 +122,7 @@ class Searcher:
                 hits = self.search(modules[name], snapshot, ROOT, text, _MODULE_HITS, end)
             except HuaiError:
                 continue
-            if hits.entries:
+            if hits.entries or hits.limit:
                 hits_by_module[name] = ModuleHits(head.info.serial, hits)
             if hits.limit == "time" or time.monotonic() > end:
                 # The first one had all the time that there is.
