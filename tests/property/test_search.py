@@ -4,17 +4,21 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_native._native import NameIndex
 from huai_schema.codec.columns import batch_entries
 from huai_schema.entries import Directory, Entry
+from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, basename, parent
+from huai_server.http.pages.search import Searcher
 from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS
@@ -98,6 +102,21 @@ def test_a_search_after_a_change_reads_what_changed() -> None:
     # What is found is read again: attributes are not kept.
     (entry,), _ = search(index, snapshot(second, objects), b"NEW")
     assert entry == second[entry.path]
+
+
+def test_what_a_search_of_damaged_metadata_read_is_not_kept() -> None:
+    objects, searcher, place = MemoryObjects(), Searcher(), Path("m.git")
+    tree = tree_of(*(file(b"%05d" % each) for each in range(2000)))
+    searcher.search(place, snapshot(tree, objects), ROOT, b"none")
+    assert searcher.kept_bytes > 0
+    intact = {*objects.objects}
+    tree[RelPath(b"new")] = file(b"new")
+    where = snapshot(tree, objects)
+    for lost in {*objects.objects} - intact - {where.tree}:
+        del objects.objects[lost]
+    with pytest.raises(FormatError):
+        searcher.search(place, where, ROOT, b"none")
+    assert searcher.kept_bytes == 0
 
 
 class SlowObjects(MemoryObjects):

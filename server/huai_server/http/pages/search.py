@@ -101,9 +101,15 @@ class Searcher:
         """
         end = time.monotonic() + self._seconds if end is None else end
         module = self._find(repository)
-        batch, limit, size = module.names.search(
-            snapshot.arguments, (path, text, most), end - time.monotonic()
-        )
+        try:
+            batch, limit, size = module.names.search(
+                snapshot.arguments, (path, text, most), end - time.monotonic()
+            )
+        except Exception:
+            # What it has read by then is not counted.
+            with self._lock:
+                self._modules.pop(repository, None)
+            raise
         self._keep(repository, module._replace(size=size))
         return Hits(batch_entries(batch), limit)
 
