@@ -96,10 +96,10 @@ class Application:
         recent = BranchCache(registry, read_recent)
         days = BranchCache(registry, read_days)
         sources = metrics.Sources(self._traffic, self.git, self.connections)
-        now = Now(registry, heads, facts, sources, known_mirrors, recent, days, self.webhooks)
-        browser = Browser(self.content.read_small)
+        browser, hooks = Browser(self.content.read_small), self.webhooks
+        now = Now(registry, heads, facts, sources, known_mirrors, recent, days, hooks, browser)
         self.api.include_router(tree_api.router(access, browser))
-        self.api.include_router(pages.router(access, browser, now, self.api.openapi))
+        self.api.include_router(pages.router(access, now, self.api.openapi))
         self.api.include_router(metrics.router(heads, facts, known_mirrors, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _answer_expected)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.pages.browse import Browser, Location, View
+from huai_server.http.pages.browse import Location, View
 from huai_server.http.pages.history import Recent
 from huai_server.http.pages.mirrors import MirrorView, mirrors_page
 from huai_server.http.pages.operator import operator_page
@@ -22,13 +22,11 @@ _UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def router(
-    access: Access, browser: Browser, now: Now, describe: Callable[[], dict[str, Any]]
-) -> APIRouter:
+def router(access: Access, now: Now, describe: Callable[[], dict[str, Any]]) -> APIRouter:
     """Return the routes of all pages; `describe` returns the OpenAPI document."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(_mark)])
     _add_status(routes, access, now)
-    _add_browser(routes, access, browser, now)
+    _add_browser(routes, access, now)
 
     @routes.get("/api")
     async def api(request: Request) -> Response:
@@ -55,7 +53,7 @@ def router(
     async def search(request: Request, q: str = "") -> Response:
         """A search in all modules."""
         page = Page(request, access.client(request.scope))
-        return await browser.search_page(page, access.modules(request.scope), q)
+        return await now.browser.search_page(page, access.modules(request.scope), q)
 
     return routes
 
@@ -107,7 +105,7 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
         return page.render("atom.xml", values, media_type="application/atom+xml")
 
 
-def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) -> None:
+def _add_browser(routes: APIRouter, access: Access, now: Now) -> None:
     """Add the routes of trees and differences."""
 
     async def opened(request: Request, name: str, commit: str) -> tuple[Page, Path, Location, View]:
@@ -137,13 +135,13 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
         past = view.commits if history else None
         order = request.query_params.get("sort", "")
         view = view._replace(start=parse_number(start), text=q, past=past, order=order)
-        return await browser.tree_page(page, repository, location, view)
+        return await now.browser.tree_page(page, repository, location, view)
 
     @routes.get("/modules/{name}/download/{commit}/{path:any_text}")  # noqa: FAST003 - read raw
     async def download(request: Request, name: str, commit: str, country: str = "") -> Response:
         """A redirect to a mirror that holds a file."""
         page, repository, location, view = await opened(request, name, commit)
-        return await browser.download(page, repository, location, view, country)
+        return await now.browser.download(page, repository, location, view, country)
 
     @routes.get("/modules/{name}/diff")
     async def chosen_diff(request: Request, name: str, old: str = "", new: str = "") -> Response:
@@ -159,7 +157,7 @@ def _add_browser(routes: APIRouter, access: Access, browser: Browser, now: Now) 
         """The differences between two commits."""
         page, repository = _open(access, request, name)
         view = View(parse_number(start), kind=kind)
-        return await browser.diff_page(page, repository, name, commits, view)
+        return await now.browser.diff_page(page, repository, name, commits, view)
 
 
 def _mark(request: Request) -> None:

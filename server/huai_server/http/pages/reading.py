@@ -107,7 +107,7 @@ class Summary(NamedTuple):
 
 def open_commit(repository: Path, name: str) -> Opened:
     """Open the commit that `name` names (`_find_commit`), of the `KEPT` newest; raises 404."""
-    return _open(repository, _find_commit(newest_commits(repository, KEPT), name)[1])
+    return open_head(repository, _find_commit(newest_commits(repository, KEPT), name)[1])
 
 
 def open_both(repository: Path, names: str) -> Comparison:
@@ -122,14 +122,15 @@ def open_both(repository: Path, names: str) -> Comparison:
     old, old_head = _find_commit(commits, old_name)
     new, new_head = _find_commit(commits, new_name or LATEST)
     return Comparison(
-        _open(repository, old_head),
-        _open(repository, new_head),
+        open_head(repository, old_head),
+        open_head(repository, new_head),
         commits[old + 1].commit if old + 1 < len(commits) else None,
         commits[new - 1].commit if new else None,
     )
 
 
-def _open(repository: Path, head: Head) -> Opened:
+def open_head(repository: Path, head: Head) -> Opened:
+    """Open a commit; reading more entries than it claims raises `FormatError`."""
     descriptor, past = Repository(repository).snapshot(head)
     snapshot = Snapshot(past.reader, past.tree, head.info.totals.entries)
     return Opened(head, snapshot, descriptor)

@@ -5,7 +5,9 @@ Names and URLs are quoted for a shell.  Reads a snapshot, so call it in threads.
 
 import re
 from collections.abc import Sequence
+from itertools import groupby, islice
 from json import dumps
+from operator import itemgetter
 from shlex import quote
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes
@@ -13,10 +15,11 @@ from urllib.parse import quote_from_bytes
 from huai_schema.entries import Directory
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, basename
-from huai_server.http.pages.reading import ROWS
 
-_SUITES = 8
-"""The most directories of `dists` that are looked at."""
+_NAMES = 8
+"""The first names of a directory that are looked at."""
+_COMPONENTS = 12
+"""The most directories of all suites that are looked at."""
 _WORD = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _FOLDER = "/srv/mirror/"
 _SIZE = '"Total size is ([0-9]+)"'
@@ -69,19 +72,8 @@ def package_recipes(name: str, content_urls: Sequence[str], snapshot: Snapshot) 
     if not url:
         return []
     uses = []
-    for suite in _directories(snapshot, b"dists")[:_SUITES]:
-        components = [
-            each
-            for each in _directories(snapshot, b"dists/" + suite)
-            if any(
-                below.startswith(b"binary-")
-                for below in _directories(snapshot, b"dists/%b/%b" % (suite, each))
-            )
-        ]
-        if components:
-            words = b" ".join([suite, *components]).decode("ascii")
-            uses.append(Recipe("apt", f"deb {url} {words}"))
-            break
+    if words := _apt_words(snapshot):
+        uses.append(Recipe("apt", f"deb {url} {b' '.join(words).decode('ascii')}"))
     if _has(snapshot, b"simple") and _has(snapshot, b"packages"):
         uses.append(Recipe("pip", f"pip install --index-url {quote(url + '/simple/')} PACKAGE"))
     if _has(snapshot, b"core/os"):
@@ -95,9 +87,33 @@ def _has(snapshot: Snapshot, path: bytes) -> bool:
     return snapshot.directory(RelPath(path)) is not None
 
 
+def _apt_words(snapshot: Snapshot) -> list[bytes]:
+    """Return the first suite of packages for APT, then its components; empty without packages.
+
+    Reads about 20 directories at most, however many there are.
+    """
+    folders = (
+        (suite, each)
+        for suite in _directories(snapshot, b"dists")
+        for each in _directories(snapshot, b"dists/" + suite)
+    )
+    for suite, pairs in groupby(islice(folders, _COMPONENTS), itemgetter(0)):
+        components = [
+            each
+            for _, each in pairs
+            if any(
+                below.startswith(b"binary-")
+                for below in _directories(snapshot, b"dists/%b/%b" % (suite, each))
+            )
+        ]
+        if components:
+            return [suite, *components]
+    return []
+
+
 def _directories(snapshot: Snapshot, path: bytes) -> list[bytes]:
     """Return the first subdirectories of a directory whose names are plain words; none without."""
-    part = snapshot.part(RelPath(path), 0, ROWS)
+    part = snapshot.part(RelPath(path), 0, _NAMES)
     entries = part[1] if part else []
     names = (basename(each.path) for each in entries if isinstance(each, Directory))
     return [each for each in names if _WORD.fullmatch(each)]

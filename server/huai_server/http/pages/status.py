@@ -22,6 +22,7 @@ from huai_server.http.metrics.collector import Sources
 from huai_server.http.mirrors.known import KnownMirrors
 from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages import charts
+from huai_server.http.pages.browse import Browser
 from huai_server.http.pages.history import (
     DAY_SECONDS,
     Days,
@@ -30,12 +31,13 @@ from huai_server.http.pages.history import (
     commits_below,
     tally_periods,
 )
+from huai_server.http.pages.reading import open_head
 from huai_server.http.pages.recipes import Recipe, key_recipe, package_recipes, recipes
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.state import WORDS, Due, State, state_of
 from huai_server.http.settings import Registry
 from huai_server.http.webhooks.keeper import WebHooks
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head
 
 _MODULES, _ROWS = 40, 25
 """The modules, and the commits of one, on a page."""
@@ -74,6 +76,7 @@ class Now(NamedTuple):
     recent: BranchCache[Recent]
     days: BranchCache[Days]
     webhooks: WebHooks
+    browser: Browser
 
 
 class Choice(NamedTuple):
@@ -144,7 +147,9 @@ async def module_page(
         period = period if period in charts.PERIODS else "month"
         max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
         own_urls = now.registry.served().content_urls.get(name, ())
-        urls, ways = await asyncio.to_thread(_ways, repository, name, row.commits[0], own_urls)
+        urls, ways = await now.browser.read(
+            page.client, lambda: _ways(repository, name, row.commits[0], own_urls)
+        )
         values |= {
             "newest": row.commits[0],
             "mirrors": await now.known_mirrors.states(name, repository),
@@ -170,11 +175,10 @@ def _ways(
 
     `own_urls` replace the URLs of the commit.  A damaged commit is logged, and has neither.
     """
-    opened = Repository(repository)
     try:
-        descriptor, snapshot = opened.snapshot(head)
+        _, snapshot, descriptor = open_head(repository, head)
         urls = own_urls or descriptor.content_urls
-        chain = read_keys(bytes.fromhex(head.tree), opened) if head.valid_until else None
+        chain = read_keys(bytes.fromhex(head.tree), snapshot.reader) if head.valid_until else None
         uses = package_recipes(name, urls, snapshot)
     except HuaiError as error:
         _log.warning("%s: %s", repository.name, error.message)

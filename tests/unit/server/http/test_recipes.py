@@ -3,7 +3,13 @@
 import shlex
 import tomllib
 
-from huai_server.http.pages.recipes import download_urls, recipes
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import Directory, Entry
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import RelPath
+from huai_server.http.pages.recipes import download_urls, package_recipes, recipes
+from tests.support.schema.memory import MemoryObjects
+from tests.support.schema.trees import snapshot, tree_of
 
 URLS = ("https://mirror.example/x", "rsync://mirror.example/it's mine/")
 
@@ -29,3 +35,28 @@ def test_without_an_rsync_url_there_is_no_rsync() -> None:
 
 def test_a_browser_downloads_over_http_only() -> None:
     assert download_urls(URLS, b"d/a#\xff b") == ["https://mirror.example/x/d/a%23%FF%20b"]
+
+
+class CountedSnapshot(Snapshot):
+    """A snapshot that counts the parts of directories that it reads."""
+
+    parts = 0
+
+    def part(self, path: RelPath, start: int, most: int) -> tuple[Listing, list[Entry], int] | None:
+        self.parts += 1
+        assert most <= 8
+        return super().part(path, start, most)
+
+
+def test_the_use_of_packages_takes_few_reads_however_large_the_tree_is() -> None:
+    suites = [b"dists/s%02d" % each for each in range(30)]
+    folders = [b"%b/%03d" % (suite, each) for suite in suites for each in range(100)]
+    # Of packages of a component after so many others nothing is said.
+    for tops, expected in ((folders, ["apt"]), (folders[50::100], [])):
+        paths = [b"dists", *suites, *folders, *(top + b"/binary-all" for top in tops)]
+        objects = MemoryObjects()
+        tree = snapshot(tree_of(*(Directory(RelPath(path), 0) for path in paths)), objects).tree
+        counted = CountedSnapshot(objects, tree)
+        uses = package_recipes("m", URLS, counted)
+        assert [each.tool for each in uses] == expected
+        assert counted.parts <= 21
