@@ -9,9 +9,11 @@ from urllib.parse import quote, urljoin
 
 import httpx
 import pytest
-from fastapi import Request
+from fastapi import Request, Response
 
-from huai_server.http.pages.browse import Browser
+from huai_schema.paths import RelPath
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.pages.browse import Browser, Location, View
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.search import Hits, Searcher
 from tests.support.html import Element, parse
@@ -51,6 +53,17 @@ def get(client: httpx.Client, address: str, status: int = 200) -> Element:
 
 def names(page: Element) -> list[str]:
     return [each.text for each in page.all("th") if each["scope"] == "row"]
+
+
+def new_browser() -> Browser:
+    """Pages of commits without a server."""
+    return Browser(lambda *_: asyncio.sleep(0))
+
+
+def page_at(path: str) -> Page:
+    """The page of a request without headers."""
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode()}
+    return Page(Request({**scope, "query_string": b"", "headers": []}))
 
 
 def follow(client: httpx.Client, address: str, link: Element) -> tuple[str, Element]:
@@ -296,6 +309,24 @@ def test_a_file_has_downloads_and_a_history(client: httpx.Client, place: Site) -
     ]
 
 
+def test_a_download_leads_to_an_address_that_a_header_can_hold(up: Upstream) -> None:
+    """Commits of other upstreams may name any address; `server.toml` may not."""
+    up.put(b"file")
+    up.commit()
+    browser, location = new_browser(), Location(up.name, "1", RelPath(b"file"))
+
+    def download(*urls: str) -> Response:
+        view = View(content_urls=urls)
+        work = browser.download(page_at("/"), up.places.repository, location, view, "")
+        return asyncio.run(work)
+
+    hosts, good = ("https://镜像.example/x", "https://é.example/x"), "https://mirror.example/x"
+    assert download(*hosts, good).headers["location"] == f"{good}/file"
+    with pytest.raises(HttpError) as caught:
+        download(*hosts)
+    assert caught.value.status == 404
+
+
 def test_the_newest_commit_has_an_address(client: httpx.Client, up: Upstream) -> None:
     up.put(b"first")
     up.commit()
@@ -463,16 +494,9 @@ def test_searches_keep_a_limit_of_memory_and_of_time(tmp_path: Path) -> None:
             starts.append(results.next or "end")
         assert starts == ["", *[*modules][1:], "end"]
         # The last one has no next module, and was not searched either.
-        browser, last = Browser(lambda *_: asyncio.sleep(0)), dict([*modules.items()][-1:])
+        browser, last = new_browser(), dict([*modules.items()][-1:])
         browser.searcher = Searcher(seconds=0)
-        where: dict[str, Any] = {
-            "path": "/search",
-            "raw_path": b"/search",
-            "query_string": b"",
-            "headers": [],
-        }
-        view = Page(Request({"type": "http", "method": "GET", **where}))
-        answer = asyncio.run(browser.search_page(view, last, "7"))
+        answer = asyncio.run(browser.search_page(page_at("/search"), last, "7"))
         page = parse(bytes(answer.body).decode())
         assert "Not everything was searched" in page.text
         assert [each.text for each in page.all("h2")] == [*last]

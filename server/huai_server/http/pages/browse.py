@@ -97,6 +97,7 @@ class Browser:
             if not isinstance(entry, File):
                 raise HttpError(404, "the commit names no such file")
             urls = download_urls(view.content_urls or opened.descriptor.content_urls, entry.path)
+            urls = [each for each in urls if each.isascii()]  # others are no valid header
             url = choose_url(_holders(repository, opened, entry, view), country)
             if url is None and not urls:
                 raise HttpError(404, "no mirror serves this file to browsers")
