@@ -169,6 +169,9 @@ def test_a_large_directory_is_entered_by_letters_and_a_small_one_is_sorted(
 ) -> None:
     for number in range(300):
         up.put(b"large/lib%c-%03d" % (b"abc"[number % 3], number))
+        up.put("chinese/lib{}-{:03}".format("中串"[number % 2], number).encode())
+        up.put(f"many/{chr(0x4E00 + number)}".encode())
+    up.put(b"chinese/lib")
     for name, size, time in ((b"one", 1, 30), (b"two", 22, 10), (b"three", 3, 20)):
         os.utime(up.put(b"small/" + name, b"x" * size), (time, time))
     up.at(b"small/dir").mkdir()
@@ -179,6 +182,13 @@ def test_a_large_directory_is_entered_by_letters_and_a_small_one_is_sorted(
     assert [link.text for link in letters] == ["liba", "libb", "libc"]
     for link, first in zip(letters, ("liba-000", "libb-001", "libc-002"), strict=True):
         assert names(follow(client, address, link)[1])[0] == first
+    beginnings = {}
+    for folder in ("chinese", "many"):
+        navs = get(client, f"/modules/{up.name}/tree/1/{folder}").all("nav")
+        (nav,) = (each for each in navs if each.attributes.get("class") == "letters")
+        beginnings[folder] = [each.text for each in nav.all("a")]
+    assert beginnings["chinese"] == ["lib", "lib中", "lib串"]
+    assert beginnings["many"] == [chr(0x4E00 + number) for number in range(80)]
     address = f"/modules/{up.name}/tree/1/small"
     page = get(client, address)
     links = {link.text: link for link in page.all("a")}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.descriptor import Descriptor
-from huai_schema.codec.escaping import escape
+from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
@@ -31,6 +31,8 @@ _WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
 """Differences that may be skipped for a later page; beyond them, use git."""
 _FEWEST_DIGITS = 6
+_LETTERS = 80
+"""The most beginnings of names that are listed."""
 SORTED_NAMES, _LETTERED_NAMES = 5000, 100_000
 """The most names of a directory that is sorted, and of one whose letters are listed."""
 ORDERS: Mapping[str, Callable[[Entry], int]] = {
@@ -195,7 +197,7 @@ def _sorted(entries: list[Entry], order: Callable[[Entry], int]) -> list[Entry]:
 
 
 def _letters(snapshot: Snapshot, listing: Listing, total: int) -> Sequence[tuple[str, int]]:
-    """Return the beginnings of the names, each with the number of the first name that has it.
+    """Return the first beginnings of names, each with the number of the first name that has it.
 
     Of subdirectories and leaves only the larger group counts; a beginning is one character longer
     than what all names of the group begin with.  None for more than `SORTED_NAMES` subdirectories.
@@ -207,15 +209,29 @@ def _letters(snapshot: Snapshot, listing: Listing, total: int) -> Sequence[tuple
             return ()
         entries = _entries(snapshot, listing.path, first)
         lines, first = [escape(basename(each.path)) for each in entries], 0
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(lines[0], lines[-1], strict=False))
+    ends = (_name(lines[0]), _name(lines[-1]))
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
     length = sum(1 for _ in same) + 1
     letters: list[tuple[str, int]] = []
     place = 0
-    while place < len(lines):
-        beginning = lines[place][:length]
+    while place < len(lines) and len(letters) < _LETTERS:
+        beginning = _beginning(lines[place], length)
         letters.append((show(beginning), first + place))
-        place = bisect_right(lines, beginning, place + 1, key=lambda line: line[:length])
+        place = bisect_right(lines, beginning, place + 1, key=lambda line: _beginning(line, length))
     return letters
+
+
+def _name(line: bytes) -> bytes:
+    """Return the name of a leaf from its line."""
+    return unescape(line.partition(b"\t")[0])
+
+
+def _beginning(line: bytes, length: int) -> bytes:
+    """Return `length` bytes of the name in a line, and the rest of a UTF-8 character."""
+    name = _name(line)
+    while length < len(name) and name[length] & 0xC0 == 0x80:
+        length += 1
+    return name[:length]
 
 
 def _find_readme(listing: Listing) -> File | None:
