@@ -5,6 +5,7 @@ not count.  Rule: a record has no query, no header and no token.
 """
 
 import heapq
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ KEPT = 20
 _INTERVAL, _INTERVALS = 300, 12
 """Seconds; the last of them, and the current one, cover an hour."""
 _PATH_LENGTH = 200
+_MODULE = re.compile(r"/(?:modules|content|(git))/+([^/]+?)(?(1)(?:\.git)?)(?:/|$)")
+"""The name of a module, or of its repository, in a path."""
 
 
 class SlowRequest(NamedTuple):
@@ -35,6 +38,8 @@ class SlowRequest(NamedTuple):
     status: int
     client: str
     """The client's IPv4 address or /64 of IPv6; empty if unknown."""
+    module: str
+    """The module that the path names, whether it exists or not; empty without one."""
 
 
 class SlowRequests:
@@ -61,7 +66,9 @@ class SlowRequests:
             self._intervals.append((number, []))
         path = show(without_tokens(scope["path"]).encode(errors="replace"))[:_PATH_LENGTH]
         client = self._client(scope).removesuffix("/32")
-        request = SlowRequest(seconds, now, scope["method"], path, status, client)
+        match = _MODULE.search(scope["path"])
+        module = match[2] if match else ""
+        request = SlowRequest(seconds, now, scope["method"], path, status, client, module)
         heap = self._intervals[-1][1]
         if len(heap) < KEPT:
             heapq.heappush(heap, request)

@@ -81,12 +81,14 @@ async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Re
     traffic, git = now.sources.traffic, now.sources.git.transfers
     runs = _runs(upkeep, now.webhooks.deliveries(modules))
     hidden = now.registry.served().private.keys() - modules.keys()
+    # A module that is no longer served may have been private.
+    slow = [each for each in traffic.slow.slowest() if each.module in {"", *modules}]
     values = {
         "rows": rows,
         "runs": runs[:_RUNS],
         "more_runs": len(runs) - len(runs[:_RUNS]),
         "least": LEAST_SECONDS,
-        "slow": [each for each in traffic.slow.slowest() if not _names(each.path, hidden)][:KEPT],
+        "slow": [each for each in slow if not _names(each.path, hidden)][:KEPT],
         "tokens": tokens,
         "free": free,
         "connections": now.sources.connections,
