@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
-from tests.support.upstream import T0, Downstream, rsync_would
+from tests.support.upstream import T0, Downstream
 from tests.support.verifying import differing_paths, spoil, totals
 
 
@@ -79,41 +79,3 @@ def test_a_lost_record_only_compares_less(plain: Place) -> None:
     (record,) = down.root.rglob("seen")
     record.write_bytes(b"damaged")
     assert checked(down) == ([], 0, 10)
-
-
-def test_equal_files_become_hardlinks(plain: Place) -> None:
-    up = plain.upstream()
-    for name in (b"a/one", b"a/two", b"b/three", b"other"):
-        up.put(name, b"equal")
-    up.at(b"other").chmod(0o600)
-    up.put(b"later", b"equal", mtime=T0 + 1)
-    down = plain.downstream(up, duplicates="hardlink")
-    one, two, three = (down.dest / name for name in ("a/one", "a/two", "b/three"))
-
-    def inodes() -> list[int]:
-        return [path.stat().st_ino for path in (one, two, three)]
-
-    down.synced()
-    assert len({*inodes()}) == 1
-    assert one.stat().st_nlink == 3, "one of another mode or time stays apart"
-    up.put(b"c/four", b"equal")
-    down.synced()
-    assert (down.dest / "c/four").samefile(one), "one that is here already has another name"
-    up.put(b"a/two", b"EQUAL", mtime=T0 + 2)
-    up.at(b"b/three").chmod(0o640)
-    down.synced()
-    assert one.read_bytes() == b"equal"
-    assert two.read_bytes() == b"EQUAL"
-    assert (one.stat().st_mode, three.stat().st_mode) == (
-        up.at(b"a/one").stat().st_mode,
-        up.at(b"b/three").stat().st_mode,
-    )
-    assert rsync_would(up, down, "-anci", "--delete", "--exclude=.~tmp~") == ""
-    assert checked(down)[0] == []
-    spoil(down, "a/one")
-    up.put(b"c/five", b"equal")
-    down.synced()
-    assert (down.dest / "c/five").read_bytes() == b"equal", "a damaged file gets no other name"
-    down.configure(duplicates="copy")
-    down.synced()
-    assert one.stat().st_nlink == 1

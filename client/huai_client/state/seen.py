@@ -62,20 +62,6 @@ class SeenDigests(Database):
         """True without any file."""
         return not self._rows("SELECT size FROM seen LIMIT 1", (), int)
 
-    def equal(self, digest: bytes, file: File) -> list[RelPath]:
-        """Return the paths of files with this digest, and the size and time of `file`."""
-        rows = self._rows(
-            "SELECT path FROM seen WHERE digest = ? AND size = ? AND mtime = ? ORDER BY path",
-            (digest, file.size, file.mtime),
-            bytes,
-        )
-        return [RelPath(row[0]) for row in rows]
-
-    def make_index(self) -> None:
-        """Make `equal` fast, if that was not done before."""
-        with self.writing():
-            self._db.execute("CREATE INDEX IF NOT EXISTS by_digest ON seen (digest)")
-
     def copy(self, pairs: Iterable[tuple[RelPath, RelPath]]) -> None:
         """Copy the digest of the first file of each pair to the second, unless it has one."""
         with self.writing():

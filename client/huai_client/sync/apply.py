@@ -20,7 +20,6 @@ from huai_client.plan.prepared import PreparedPlan
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination
-from huai_client.publish.equal_files import link_equal
 from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
 from huai_client.staging import Staging
@@ -46,14 +45,8 @@ class PlanRunner:
         destination: Destination,
         record: ModuleRecord,
         prover: "Prover | None" = None,
-        *,
-        links_equal: bool = False,
     ) -> None:
-        """Open nothing yet.  `prover` checks the pointers of package repositories, if given.
-
-        With `links_equal`, files of equal seen digests become hardlinks.
-        """
-        self._links_equal = links_equal
+        """Open nothing yet.  `prover` checks the pointers of package repositories, if given."""
         self._content = content
         self._destination = destination
         self._record = record
@@ -98,9 +91,6 @@ class PlanRunner:
             unchanged = {file.path for file in outcome.unchanged}
             plan = replace_volatile(prepared.plan, prepared.volatile, outcome.newer, unchanged)
             plan = withhold(plan, withholding)
-            if seen_digests is not None and self._links_equal:
-                with suppress(StateError):  # the files stay apart
-                    plan = link_equal(plan, seen_digests, tree, prepared.commit.snapshot)
             unproved: tuple[Proved, ...] = ()
             if self._prover is not None:
                 unproved = self._refused(prepared, plan, tree, staging, observer)

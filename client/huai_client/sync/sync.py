@@ -81,13 +81,7 @@ class Sync:
         self._content = UpstreamContent(mirror, upstream)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
-        self._runner = PlanRunner(
-            self._content,
-            self._destination,
-            self._record,
-            _prover(mirror),
-            links_equal=mirror.config.duplicates == "hardlink",
-        )
+        self._runner = PlanRunner(self._content, self._destination, self._record, _prover(mirror))
         # Renaming a directory would move pointers along that were not proved.
         self._builder.moves = not mirror.config.proofs
 
