@@ -1,12 +1,21 @@
 """Digests of what arrives from an upstream that states none."""
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from huai_client.publish.executor import execute
+from huai_client.state.state import StateError
+from huai_client.sync import apply
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
 from tests.support.upstream import T0, Downstream
-from tests.support.verifying import differing_paths, spoil, totals
+from tests.support.verifying import (
+    differing_paths,
+    spoil,
+    totals,
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,4 +87,89 @@ def test_a_lost_record_only_compares_less(plain: Place) -> None:
     _, down = synced(plain)
     (record,) = down.root.rglob("seen")
     record.write_bytes(b"damaged")
+    assert checked(down) == ([], 0, 10)
+
+
+def fail_after_execution(down: Downstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a sync that changes the tree, and ends then."""
+
+    def execute_and_fail(*arguments: Any) -> None:
+        execute(*arguments)
+        raise StateError("the run ends here", hint="run again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(apply, "execute", execute_and_fail)
+        assert "the run ends here" in down.sync().err
+
+
+@pytest.mark.parametrize("former", ["directory", "symlink", "link"])
+def test_a_reused_file_has_no_digest_of_an_older_one_at_its_path(
+    plain: Place, former: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = plain.upstream()
+    up.many(b"many", 10)
+    up.put(b"path", b"first")
+    up.put(b"elsewhere/path", b"again")
+    down = plain.downstream(up)
+    down.synced()
+    up.at(b"path").unlink()
+    if former == "directory":
+        up.put(b"path/file", b"content")
+    elif former == "symlink":
+        up.at(b"path").symlink_to(b"many/1")
+    else:
+        os.link(up.at(b"many/1"), up.at(b"path"))
+    fail_after_execution(down, monkeypatch)
+    down.synced()
+    if former == "directory":
+        up.at(b"path/file").unlink()
+        up.at(b"path").rmdir()
+    up.at(b"elsewhere/path").rename(up.at(b"path"))
+    down.synced()
+    assert (down.dest / "path").read_bytes() == b"again"
+    assert checked(down) == ([], 11, 0)
+
+
+def test_a_link_that_becomes_a_file_has_no_digest_of_an_older_one(
+    plain: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = plain.upstream()
+    up.many(b"many", 10)
+    up.put(b"path", b"first")
+    up.put(b"leader", b"other")
+    down = plain.downstream(up)
+    down.synced()
+    up.at(b"path").unlink()
+    os.link(up.at(b"leader"), up.at(b"path"))
+    fail_after_execution(down, monkeypatch)
+    down.synced()
+    up.at(b"leader").unlink()
+    down.synced()
+    assert (down.dest / "path").read_bytes() == b"other"
+    assert checked(down) == ([], 10, 1)
+
+
+def test_files_that_arrive_in_a_moved_directory_are_compared(plain: Place) -> None:
+    up = plain.upstream()
+    up.many(b"large", 200)
+    down = plain.downstream(up)
+    down.synced()
+    up.at(b"large").rename(up.at(b"renamed"))
+    up.put(b"renamed/7", b"another")
+    up.put(b"renamed/new", b"new")
+    down.synced("--max-delete=100%")
+    assert checked(down) == ([], 201, 0)
+
+
+def test_a_record_that_cannot_be_opened_does_not_end_a_sync(plain: Place) -> None:
+    up, down = synced(plain)
+    (record,) = down.root.rglob("seen")
+    record.unlink()
+    record.mkdir()
+    up.put(b"pool/1", b"another")
+    ended = down.sync()
+    assert ended.code == 0
+    assert "without digests of what arrives" in ended.err
+    assert differences(up, down) == ""
+    record.rmdir()
     assert checked(down) == ([], 0, 10)

@@ -144,11 +144,16 @@ class Staging(AbstractContextManager["Staging"]):
         The files in `linked` share their inodes with files of a tree.  Of `copies`, those in
         `finished` have their owner, mode and time already.
         """
+        linked = list(linked)
         self.incoming.keep(copies, run, finished)
+        if self._seen_digests is not None:
+            self._seen_digests.remove(paths(linked))
         self._ready.add(linked)
 
     def keep_patch(self, patch: Patch, run: int) -> None:
         """Take over the patch for a file of the tree from the folder of `run`."""
+        if self._seen_digests is not None:
+            self._seen_digests.remove([patch.file.path])
         with self.incoming.opened(run) as folder:
             self._patches.keep(patch, folder)
 

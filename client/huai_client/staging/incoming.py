@@ -26,7 +26,6 @@ from huai_client.staging.partials import Partials, append_rest, intended_path
 from huai_client.staging.ready_store import ReadyStore, key_of
 from huai_client.staging.root import opened_tree
 from huai_client.state.seen import SeenDigests
-from huai_client.state.state import StateError
 from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -282,7 +281,8 @@ class Incoming:
         Those with too long a path, and all unless the run has `ended`, are moved to `ready`.
         """
         if self._seen_digests is not None and files:
-            with suppress(StateError, OSError):  # without it damage is not noticed, no more
+            self._seen_digests.remove(paths(files))
+            with suppress(OSError):  # without it damage is not noticed, no more
                 for begin in range(0, len(files), _HASHED):
                     some_files = files[begin : begin + _HASHED]
                     self._seen_digests.add(hash_undigested(folder, some_files))

@@ -1,15 +1,18 @@
 """The digests that files had when they arrived from an upstream that states none.
 
-The upstream does not vouch for them: they show only that a file has changed here since.  A digest
-belongs to a path, a size and a time, so a row of a file that was replaced is not used.
+The upstream does not vouch for them: they show only that a file has changed here since.
+Rule: a digest is removed before the content at its path changes, so that a run that is killed
+leaves too few digests, and no wrong one.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.state.database import Database
+from huai_client.state.state import StateError
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
@@ -37,16 +40,17 @@ class SeenDigests(Database):
     probe = "SELECT 1 FROM sqlite_master WHERE name = 'seen'"
 
     def __init__(self, path: Path) -> None:
-        """Open the file; replace a missing or damaged one by an empty one."""
+        """Open the file; replace a missing or damaged one by an empty one.
+
+        Raises `StateError` if that fails.
+        """
         super().__init__(path)
         self._lock = threading.Lock()
-        with self._failing():  # a power failure may lose it
-            self._db.execute("PRAGMA synchronous = OFF")
+        self._lost = False
 
     def add(self, files: Iterable[SeenFile]) -> None:
-        """Add files, in place of older ones at their paths; several threads may call this."""
-        with self._lock, self.writing():
-            self._db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", files)
+        """Add files, in place of older ones at their paths."""
+        self._change(("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", files))
 
     def find(self, file: File) -> bytes | None:
         """Return the digest that was seen of `file`; None if it has another size or time."""
@@ -62,25 +66,59 @@ class SeenDigests(Database):
         """True without any file."""
         return not self._rows("SELECT size FROM seen LIMIT 1", (), int)
 
-    def copy(self, pairs: Iterable[tuple[RelPath, RelPath]]) -> None:
-        """Copy the digest of the first file of each pair to the second, unless it has one."""
-        with self.writing():
-            self._db.executemany(
-                "INSERT OR IGNORE INTO seen SELECT ?2, size, mtime, digest FROM seen"
-                " WHERE path = ?1",
-                pairs,
+    def copy(self, files: Iterable[tuple[RelPath, int, RelPath]]) -> None:
+        """Copy the digest of the first path, if it was seen at that time, to the second path."""
+        self._change(
+            (
+                (
+                    "INSERT OR REPLACE INTO seen SELECT ?3, size, mtime, digest FROM seen"
+                    " WHERE path = ?1 AND mtime = ?2"
+                ),
+                files,
             )
+        )
 
     def move(self, old: RelPath, new: RelPath) -> None:
-        """Move the files below the directory `old` to `new`, except onto others."""
-        with self.writing():
-            self._db.execute(
-                "UPDATE OR IGNORE seen SET path = CAST(? || substr(path, ?) AS BLOB)"
-                " WHERE path > ? AND path < ?",
-                (new, len(old) + 1, old + b"/", old + b"0"),
-            )
+        """Move the files below the directory `old` to `new`, and remove those that were there."""
+        self._change(
+            ("DELETE FROM seen WHERE path > ? AND path < ?", [(new + b"/", new + b"0")]),
+            (
+                (
+                    "UPDATE seen SET path = CAST(? || substr(path, ?) AS BLOB)"
+                    " WHERE path > ? AND path < ?"
+                ),
+                [(new, len(old) + 1, old + b"/", old + b"0")],
+            ),
+        )
 
     def remove(self, paths: Iterable[RelPath]) -> None:
         """Remove the files at `paths`."""
-        with self.writing():
-            self._db.executemany("DELETE FROM seen WHERE path = ?", ((path,) for path in paths))
+        self._change(("DELETE FROM seen WHERE path = ?", ((path,) for path in paths)))
+
+    def _change(self, *statements: tuple[str, Iterable[Sequence[object]]]) -> None:
+        """Execute each statement with all its values; several threads may call this.
+
+        If that fails, deletes the file, because digests that could not be removed may be of other
+        content by now; later changes do nothing.
+        """
+        with self._lock:
+            if self._lost:
+                return
+            try:
+                with self.writing():
+                    for statement, values in statements:
+                        self._db.executemany(statement, values)
+            except StateError:
+                self._lost = True
+                delete(self._path)
+
+
+def delete(path: Path) -> None:
+    """Delete the file with seen digests, if there is one; raises `StateError` if that fails."""
+    try:
+        # The journal first: it must not be applied to a new file.
+        path.with_name(path.name + "-journal").unlink(missing_ok=True)
+        with suppress(IsADirectoryError):  # which has no digests
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StateError(f"{path}: {error}", hint="delete that file; then run again") from error

@@ -7,7 +7,6 @@ finishes an interrupted one: it compares the tree instead of trusting a record o
 
 import os
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
 from huai_client.staging import Staging
 from huai_client.state.seen import SeenDigests
-from huai_client.state.state import StateError
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
@@ -79,6 +77,9 @@ class PlanRunner:
             # If the filter is changed back after an interruption, only this record makes the next
             # run clean up.  A first sync that ends before any change accepts nothing.
             self._save_attempt(prepared, accepted)
+        if seen_digests is not None:
+            for move in prepared.plan.moves:  # before files for `move.new` arrive
+                seen_digests.move(move.old, move.new)
         area = tree.dest / os.fsdecode(STAGING)
         boot, journals = destination.boot(), destination.journals
         with Staging(
@@ -98,14 +99,13 @@ class PlanRunner:
                     withholding.refuse(refused.repository.top, refused.paths)
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
+            if seen_digests is not None:
+                follow_plan(seen_digests, plan)
             facts = FileFacts(prepared.volatile, staging.incoming.unfinished)
             with listener.phase("publishing"):
                 report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
-                if seen_digests is not None:
-                    with suppress(StateError):  # rows of other files are not used
-                        _follow_plan(seen_digests, plan)
                 staging.remove()
             else:
                 record.forget_attempts(prepared, tree, withholding.paths)
@@ -153,14 +153,19 @@ def result_of(
     )
 
 
-def _follow_plan(seen_digests: SeenDigests, plan: Plan) -> None:
-    """Record the digests of files that a plan moved, and drop those of files that it deleted."""
-    fetched = {*paths(plan.fetches)} if plan.reuses else set()
+def follow_plan(seen_digests: SeenDigests, plan: Plan) -> None:
+    """Copy the digests of files that `plan` reuses, and remove those of files that it deletes.
+
+    To be called before the plan is executed: the digest of a file that is not there is not used.
+    """
+    fetched = {*paths(plan.fetches)} if plan.reuses or plan.clear else set()
     seen_digests.copy(
-        (each.source, path)
+        (each.source, each.mtime, path)
         for path, each in plan.reuses.items()
-        if not each.tree and each.source not in fetched
+        if path in fetched and not each.tree and each.source not in fetched
     )
-    for move in plan.moves:
-        seen_digests.move(move.old, move.new)
+    for stage in plan.stages:
+        seen_digests.remove(each.path for each in stage.links)
+        seen_digests.remove(each.path for each in stage.symlinks)
+    seen_digests.remove(each.path for each in plan.clear if each.path not in fetched)
     seen_digests.remove(each.path for each in plan.removals)

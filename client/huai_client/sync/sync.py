@@ -4,6 +4,7 @@ Fetches, plans, applies and records, again while the upstream changes (`follow`)
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,9 @@ from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
 from huai_client.run.options import NEVER, SyncOptions
-from huai_client.state.seen import SeenDigests
-from huai_client.state.state import applied_id, load
-from huai_client.sync.apply import PlanRunner, result_of
+from huai_client.state.seen import SeenDigests, delete
+from huai_client.state.state import StateError, applied_id, load
+from huai_client.sync.apply import PlanRunner, follow_plan, result_of
 from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
@@ -125,6 +126,9 @@ class Sync:
         with self._destination.open(record.state) as tree:
             prepared = self._builder.due(tree, commit, record.state)
             observer.planned(prepared)
+            with self._seen_digests(observer) as seen_digests:
+                if seen_digests is not None:
+                    follow_plan(seen_digests, prepared.plan)
             report = execute(prepared.plan, tree, _nothing_staged, observer.step)
             state = self._destination.after_changes(tree, commit, record.state, prepared.modes)
         result = result_of(prepared, record, report)
@@ -156,10 +160,23 @@ class Sync:
         self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
         """Carry out a plan; of a listed upstream, the digests of what arrives are recorded."""
-        if not self._is_listed:
-            return self._runner.apply(prepared, tree, accepted, observer)
-        with SeenDigests(self._mirror.paths.seen_digests) as seen_digests:
+        with self._seen_digests(observer) as seen_digests:
             return self._runner.apply(prepared, tree, accepted, observer, seen_digests)
+
+    def _seen_digests(self, observer: Observer) -> AbstractContextManager[SeenDigests | None]:
+        """Open the seen digests; None, and their file is deleted, if no digests are recorded.
+
+        That is if the upstream runs huai, or if the file cannot be opened, which is reported.
+        Raises `StateError` if it cannot be deleted.
+        """
+        path = self._mirror.paths.seen_digests
+        try:
+            if self._is_listed:
+                return SeenDigests(path)
+        except StateError as error:
+            observer.listener.retried(f"without digests of what arrives: {error.message}")
+        delete(path)
+        return nullcontext()
 
     @property
     def _is_listed(self) -> bool:

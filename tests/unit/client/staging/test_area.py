@@ -8,6 +8,7 @@ from blake3 import blake3
 
 from huai_client.config.modes import DefaultMode
 from huai_client.staging import Arrival, Staging, StagingBusyError, StagingError
+from huai_client.state.seen import SeenDigests, SeenFile
 from huai_client.tree import NotOursError, handles
 from huai_client.tree.errors import StorageError
 from huai_schema.entries import File
@@ -45,6 +46,21 @@ def _arrive(staging: Staging, file: File, content: bytes = CONTENT, run: int = 0
     place.write_bytes(content)
     os.utime(place, ns=(file.mtime, file.mtime))
     return place
+
+
+def test_a_file_that_cannot_be_hashed_has_no_seen_digest_of_an_older_one(
+    root: Path, tmp_path: Path
+) -> None:
+    files = [_file(name)._replace(digest=None) for name in (b"arrived", b"gone", b"linked")]
+    with (
+        SeenDigests(tmp_path / "seen") as seen_digests,
+        Staging(root, seen_digests=seen_digests) as staging,
+    ):
+        seen_digests.add(SeenFile(*file[:3], blake3(b"older").digest()) for file in files)
+        run = staging.incoming.begin(())
+        _arrive(staging, files[0], run=run)
+        staging.keep(run, files[:2], files[2:])
+        assert [*map(seen_digests.find, files)] == [blake3(CONTENT).digest(), None, None]
 
 
 @pytest.mark.parametrize("ended", [True, False])
