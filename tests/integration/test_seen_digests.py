@@ -2,17 +2,25 @@
 
 import os
 from collections.abc import Iterator
+from itertools import chain, count
 from typing import Any
 
 import pytest
 
 from huai_client.publish.executor import execute
+from huai_client.run.options import Deadline
 from huai_client.state.state import StateError
 from huai_client.sync import apply
+from huai_client.tree import View
+from huai_client.verify import jobs
+from huai_client.verify.queue import VerifyRequest
+from huai_schema.paths import RelPath
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
 from tests.support.upstream import T0, Downstream
 from tests.support.verifying import (
+    bit_by_bit,
     differing_paths,
+    patrol,
     spoil,
     totals,
 )
@@ -159,6 +167,63 @@ def test_files_that_arrive_in_a_moved_directory_are_compared(plain: Place) -> No
     up.put(b"renamed/new", b"new")
     down.synced("--max-delete=100%")
     assert checked(down) == ([], 201, 0)
+
+
+def test_a_path_is_reported_once_and_counted_once(plain: Place) -> None:
+    _, down = synced(plain)
+    spoil(down, "pool/1")
+    (down.dest / "pool/1").chmod(0o600)
+    (down.dest / "pool/2").unlink()
+    (down.dest / "pool/3").write_bytes(b"")
+    ended = down.run("verify", down.name, "--content", "--json")
+    events = [event for event in ended.events("difference") if event["path"] != "pool"]
+    assert sorted(event["path"] for event in events) == ["pool/1", "pool/2", "pool/3"]
+    assert [each["attributes"] for each in events if each["path"] == "pool/1"] == [
+        ["digest", "mode"]
+    ]
+    tally = totals(ended)
+    assert (tally["files"], tally["read"], tally["seen"], tally["undigested"]) == (10, 8, 8, 0)
+
+
+def test_a_run_stops_at_its_deadline_and_the_next_goes_on(
+    plain: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "BATCH", 1)
+    _, down = synced(plain)
+    spoil(down, "pool/2")
+    spoil(down, "pool/deep/2")
+    run, differences = patrol(down, VerifyRequest(content=True, deadline=Deadline(0.0)))
+    run.run(wait=0)
+    assert run.left
+    assert run.tally.hashed <= 1
+    assert (run.tally.seen_files, run.tally.undigested) == (run.tally.hashed, 0)
+    differences += chain.from_iterable(bit_by_bit(down, 3, content=True))
+    assert sorted(each.path for each in differences) == [b"pool/2", b"pool/deep/2"]
+
+
+def test_a_changed_state_file_starts_nothing_over(
+    plain: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "BATCH", 1)
+    _, down = synced(plain)
+    spoil(down, "pool/2")
+    spoil(down, "pool/deep/4")
+    (state,) = down.root.rglob("state.json")
+    real, opened = View.open_file, count(1)
+
+    def open_file(view: View, path: RelPath) -> int:
+        if next(opened) in (4, 9):
+            state.with_name("new").write_bytes(state.read_bytes())
+            state.with_name("new").replace(state)
+        return real(view, path)
+
+    monkeypatch.setattr(View, "open_file", open_file)
+    run, differences = patrol(down, VerifyRequest(content=True))
+    monkeypatch.setattr(run, "_pauses", lambda: True)
+    run.run(wait=0)
+    assert not run.left
+    assert sorted(each.path for each in differences) == [b"pool/2", b"pool/deep/4"]
+    assert run.tally.hashed == 12, "only the files at the changes are read twice"
 
 
 def test_a_record_that_cannot_be_opened_does_not_end_a_sync(plain: Place) -> None:

@@ -65,6 +65,8 @@ class Match(NamedTuple):
 
     expected: Entry
     attributes: frozenset[str]
+    has_seen_digest: bool = False
+    """True if the digest in `expected` was seen when the file arrived, and is not stated."""
 
 
 class Missing(NamedTuple):
@@ -100,8 +102,6 @@ class Compared(NamedTuple):
     """The number of these files without a digest."""
     order: bytes
     """The key of `paths.tree_order` up to which all was compared; empty at the beginning."""
-    seen_files: int = 0
-    """The number of files with a digest that was seen when they arrived, and is not stated."""
 
 
 class ComparedPart(NamedTuple):

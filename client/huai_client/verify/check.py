@@ -68,7 +68,6 @@ def check_steps(
             tally.entries += step.entries
             tally.files += step.files
             tally.undigested += step.undigested
-            tally.seen_files += step.seen_files
             # The key of the top directory is empty, and would mean "from the beginning".
             if step.order and pause():
                 yield from _hashed(hashing.rest(), tally)
@@ -121,6 +120,7 @@ def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[Foun
             )
             continue
         tally.hashed += 1
+        tally.seen_files += match.has_seen_digest
         tally.bytes += expected.size
         if hashed.digest != expected.digest:
             match = match._replace(attributes=match.attributes | {"digest"})

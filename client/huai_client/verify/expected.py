@@ -64,7 +64,17 @@ class ExpectedTree:
     def required_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """Return the entries that this tree has to have at `paths`."""
         entries = self.required(self.selection.entries_at(paths).values())
-        return {entry.path: entry for entry in entries}
+        return {entry.path: self.as_seen(entry) for entry in entries}
+
+    def as_seen(self, entry: Entry) -> Entry:
+        """Return a file without a stated digest with the one that was seen of it.
+
+        Without a seen digest, and for all but the first name of a hardlink, returns it unchanged.
+        """
+        if not isinstance(entry, File) or entry.digest is not None or entry.link is not None:
+            return entry
+        digest = self.seen_digests.find(entry)
+        return entry if digest is None else entry._replace(digest=digest)
 
     def is_expected_deviation(self, deviation: FoundDifference) -> bool:
         """Return True for a difference on purpose, such as a delayed deletion or volatile file."""

@@ -1,7 +1,6 @@
 """The jobs of `verify`: each can be stopped and continued at a `Checkpoint`."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from random import Random
 from stat import S_ISREG
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from huai_client.tree import STAGING_NAME, PathError, View
 from huai_client.tree.view import Unreadable
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import part_at
+from huai_schema.codec.columns import BATCH
 from huai_schema.codec.lines import count_files
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
@@ -80,10 +80,7 @@ class PathJob(VerifyJob):
             )
         listings = self._listings(expected.selection)
         part = compare.ComparedPart(listings, Scope(self.path, after=after))
-        started = _compared(view, expected, part, content=content)
-        if not content:
-            return started
-        return _with_seen(started, view, expected, listings, self.path)
+        return _compared(view, expected, part, listings, content=content)
 
     def _listings(self, selection: Selection) -> list[Listing]:
         """Return listings, unfiltered, with the expected entries; they are few outside of a part.
@@ -109,12 +106,10 @@ class PartJob(VerifyJob):
             return StartedJob(iter(()), lambda: iter(()))
         whole_tree = part.path, part.tree, False
         scope = Scope(part.path, part.child_paths, after)
-        started = _compared(
-            view, expected, compare.ComparedPart(whole_tree, scope), content=content
-        )
         level = expected.selection.snapshot.level(part.path, part.tree)
         listings = (each for each in level if isinstance(each, Listing))
-        return _with_seen(started, view, expected, listings) if content else started
+        compared_part = compare.ComparedPart(whole_tree, scope)
+        return _compared(view, expected, compared_part, listings, content=content)
 
 
 class SampleJob(VerifyJob):
@@ -141,7 +136,7 @@ class SampleJob(VerifyJob):
             for entry in entries
             if isinstance(entry, File) and tree_order(entry.path, directory=False) > after
         )
-        steps = (_compare_picked(view, file, _as_seen(expected, file)) for file in files)
+        steps = (_compare_picked(view, expected, file) for file in files)
         return StartedJob(steps, lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
@@ -161,9 +156,14 @@ class SampleJob(VerifyJob):
 
 
 def _compared(
-    view: View, expected: ExpectedTree, part: compare.ComparedPart, *, content: bool
+    view: View,
+    expected: ExpectedTree,
+    part: compare.ComparedPart,
+    listings: Iterable[Listing],
+    *,
+    content: bool,
 ) -> StartedJob:
-    """Start the comparison of a part of the tree."""
+    """Start the comparison of a part of the tree, which has at least the entries of `listings`."""
     comparison = TreeComparison(
         view, expected.selection, part, protected=expected.protection.rules, content=content
     )
@@ -172,57 +172,56 @@ def _compared(
         """Return True if a directory is expected in the place of a leaf: one finding for both."""
         return expected.selection.directory(path) is not None
 
-    return StartedJob(comparison.steps(), lambda: comparison.extraneous(comes))
+    steps = comparison.steps()
+    if content and not expected.seen_digests.is_empty:
+        files = _seen_files(expected, listings, part.scope)
+        steps = _with_seen(view, expected, comparison.steps(size=BATCH), files)
+    return StartedJob(steps, lambda: comparison.extraneous(comes))
 
 
 def _with_seen(
-    started: StartedJob,
-    view: View,
-    expected: ExpectedTree,
-    listings: Iterable[Listing],
-    top: RelPath = ROOT,
-) -> StartedJob:
-    """Return a job with further steps, for files in `listings` whose digests were seen, if any.
-
-    `top`: only the file at this path, or the files below it.
-    """
-    if expected.seen_digests.is_empty:
-        return started
-    further = _compare_seen(view, expected, listings, top)
-    return started._replace(steps=chain(started.steps, further))
-
-
-def _compare_seen(
-    view: View, expected: ExpectedTree, listings: Iterable[Listing], top: RelPath
+    view: View, expected: ExpectedTree, steps: Iterable[Compared], files: Iterator[File]
 ) -> Iterator[Compared]:
-    """Yield a step for each of `listings` with files that were seen, whose attributes are right."""
+    """Yield the steps, in which seen digests count as if they were stated.
+
+    `files` are those with one, in tree order.  Of them the engine finds only those that differ; the
+    others are added to the step that reaches their paths.
+    """
+    waiting = next(files, None)
+    for step in steps:
+        findings = [_with_digest(expected, finding) for finding in step.findings]
+        paths = {each.expected.path for each in findings if isinstance(each, Match | Missing)}
+        count = 0
+        while waiting is not None and tree_order(waiting.path, directory=False) <= step.order:
+            if waiting.path in paths:
+                count += 1
+            elif _has_size_and_time(view, waiting):
+                findings.append(Match(waiting, frozenset(), has_seen_digest=True))
+                count += 1
+            waiting = next(files, None)
+        yield step._replace(findings=iter(findings), undigested=step.undigested - count)
+
+
+def _with_digest(expected: ExpectedTree, finding: Finding) -> Finding:
+    """Return a match with the digest that was seen of its file, if any; else the finding."""
+    if not isinstance(finding, Match):
+        return finding
+    entry = expected.as_seen(finding.expected)
+    return finding._replace(expected=entry, has_seen_digest=entry is not finding.expected)
+
+
+def _seen_files(
+    expected: ExpectedTree, listings: Iterable[Listing], scope: Scope
+) -> Iterator[File]:
+    """Yield the required files in `listings` and `scope` that have a seen digest, with it."""
     for listing in listings:
         selected = map(expected.selection.filter_entry, decode_listing(listing))
-        entries = expected.required(filter(None, selected))
-        files = (
-            _as_seen(expected, entry)
-            for entry in entries
-            if isinstance(entry, File) and entry.digest is None
-        )
-        findings = [
-            Match(file, frozenset())
-            for file in files
-            if file.digest is not None
-            and is_within(file.path, top)
-            and _has_size_and_time(view, file)
-        ]
-        if findings:
-            # No checkpoint can be in the middle: without an order the job goes on to its end.
-            yield Compared(iter(findings), 0, 0, -len(findings), b"", len(findings))
-
-
-def _as_seen(expected: ExpectedTree, file: File) -> File:
-    """Return a file with the digest that was seen of it, but without a stated one.
-
-    Without a seen digest, and for all but the first name of a hardlink, returns it unchanged.
-    """
-    digest = expected.seen_digests.find(file) if file.digest is None and file.link is None else None
-    return file if digest is None else file._replace(digest=digest)
+        for entry in expected.required(filter(None, selected)):
+            inside = is_within(entry.path, scope.top)
+            if inside and tree_order(entry.path, directory=False) > scope.after:
+                file = expected.as_seen(entry)
+                if isinstance(file, File) and file is not entry:
+                    yield file
 
 
 def _has_size_and_time(view: View, file: File) -> bool:
@@ -238,11 +237,14 @@ def _has_size_and_time(view: View, file: File) -> bool:
     )
 
 
-def _compare_picked(view: View, file: File, as_seen: File) -> Compared:
-    """Compare one file by the digest that `as_seen` has."""
-    order = tree_order(file.path, directory=False)
-    undigested, seen_files = int(as_seen.digest is None), int(as_seen.digest != file.digest)
-    return Compared(iter([_finding(view, as_seen)]), 1, 1, undigested, order, seen_files)
+def _compare_picked(view: View, expected: ExpectedTree, file: File) -> Compared:
+    """Compare one file, by the digest that was seen of it if none is stated."""
+    order, finding = tree_order(file.path, directory=False), _finding(view, file)
+    finding = _with_digest(expected, finding)
+    undigested = file.digest is None and not (
+        isinstance(finding, Match) and finding.has_seen_digest
+    )
+    return Compared(iter([finding]), 1, 1, int(undigested), order)
 
 
 def _finding(view: View, file: File) -> Finding:
