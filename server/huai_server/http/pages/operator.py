@@ -60,14 +60,14 @@ class RunRow(NamedTuple):
 async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
     """Return the page of an operator who may see these modules."""
 
-    def read() -> tuple[Mapping[str, Upkeep | None], Sequence[Token], int | None]:
+    def read() -> tuple[Mapping[str, Upkeep | None], Sequence[Token] | None, int | None]:
         """Return what folders record: by module, of tokens, and the free bytes; None if unknown."""
         places = {name: ModulePlaces(repository.parent) for name, repository in modules.items()}
         root = next((each.root for each in places.values()), None)
         upkeep = {name: _read_upkeep(each) for name, each in places.items()}
         if root is None:
             return upkeep, (), None
-        return upkeep, _read_tokens(root, modules), shutil.disk_usage(root).free
+        return upkeep, _read_tokens(root, modules), _free_bytes(root)
 
     upkeep, tokens, free = await asyncio.to_thread(read)
     rows = [
@@ -131,7 +131,18 @@ def _names(path: str, modules: Collection[str]) -> bool:
     return any(part.removesuffix(".git") in modules for part in path.split("/"))
 
 
-def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token]:
-    """Return the tokens of these modules, the first to expire first."""
-    tokens = (each for each in read_tokens(root) if not modules.keys().isdisjoint(each.modules))
+def _free_bytes(root: Path) -> int | None:
+    """Return the free bytes of the disk of the state root; None if they are unknown."""
+    try:
+        return shutil.disk_usage(root).free
+    except OSError:
+        return None
+
+
+def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token] | None:
+    """Return the tokens of these modules, the first to expire first; None if unreadable."""
+    try:
+        tokens = [each for each in read_tokens(root) if not modules.keys().isdisjoint(each.modules)]
+    except HuaiError:
+        return None
     return sorted(tokens, key=lambda token: token.expires or math.inf)
