@@ -41,9 +41,7 @@ class Database:
             except (sqlite3.DatabaseError, UnicodeError, _AnotherVersionError) as error:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
-                # The journal first: it must not be applied to the new file.
-                path.with_name(path.name + "-journal").unlink(missing_ok=True)
-                path.unlink()
+                remove_database(path)
                 self._db = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
@@ -114,6 +112,13 @@ class Database:
                 if not all(map(isinstance, row, kinds)):
                     raise sqlite3.DataError("a value of another type")
         return rows
+
+
+def remove_database(path: Path) -> None:
+    """Remove the file of a database, and its journal, if they exist; raises `OSError`."""
+    # The journal first: it must not be applied to a new file.
+    path.with_name(path.name + "-journal").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
 class _AnotherVersionError(Exception):

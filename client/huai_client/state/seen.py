@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.state.database import Database
+from huai_client.state.database import Database, remove_database
 from huai_client.state.state import StateError
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -116,9 +116,7 @@ class SeenDigests(Database):
 def delete(path: Path) -> None:
     """Delete the file with seen digests, if there is one; raises `StateError` if that fails."""
     try:
-        # The journal first: it must not be applied to a new file.
-        path.with_name(path.name + "-journal").unlink(missing_ok=True)
         with suppress(IsADirectoryError):  # which has no digests
-            path.unlink(missing_ok=True)
+            remove_database(path)
     except OSError as error:
         raise StateError(f"{path}: {error}", hint="delete that file; then run again") from error
