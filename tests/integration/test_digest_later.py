@@ -12,6 +12,7 @@ import httpx
 from tests.support import json_events
 from tests.support.processes import until
 from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Ended, Site, Upstream, ended
+from tests.support.verifying import spoil
 
 LARGE = 64 << 20
 
@@ -84,10 +85,7 @@ def test_a_downstream_takes_digests_without_touching_its_tree(place: Site) -> No
     assert result.get("summary", {}).get("fetches", 0) == result.get("received", 0) == 0
     assert read_states(down.dest) == before
     assert down.verify("--content").code == 0
-    file = down.dest / "many/7"
-    status = file.stat()
-    file.write_bytes(b"X" * status.st_size)
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    spoil(down, "many/7")
     assert down.verify("--content").code != 0
 
 

@@ -22,6 +22,7 @@ from tests.support.committing import (
 )
 from tests.support.dask_cluster import started_cluster, starting
 from tests.support.sharded import configure, cut_upstream, whole_id
+from tests.support.verifying import spoil_file
 
 LARGE = 6
 """The files that are a list each."""
@@ -100,18 +101,10 @@ def test_digests_are_those_of_one_process(upstream: Upstream, tmp_path: Path, en
     assert upstream.commit().hashed_files == 0
 
 
-def rot(upstream: Upstream, path: str) -> None:
-    """Write other content under the same size and time."""
-    place = upstream.tree / path
-    status = place.stat()
-    place.write_bytes(b"?" * status.st_size)
-    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
 def test_a_scrub_finds_the_same_damage(upstream: Upstream, engine: str) -> None:
     run(upstream, "digest")
     for path in ("pool/a/5", "pool/b/c/9", "top"):
-        rot(upstream, path)
+        spoil_file(upstream.tree / path)
     upstream.write("small/3", "changed")
     expected = run(upstream, "scrub", "--full", code=ExitCode.DAMAGED)
     assert expected[-1]["changed"] == 1

@@ -15,7 +15,7 @@ from huai_client.state.state import load as load_state
 from huai_client.tree import View
 from tests.support.comparing import verify
 from tests.support.upstream import T0, Downstream, Pair, Site, assert_equal, rsync_differences
-from tests.support.verifying import bit_by_bit
+from tests.support.verifying import bit_by_bit, spoil_file
 
 
 @pytest.fixture(name="pair")
@@ -34,12 +34,6 @@ def synced_pair(place: Site) -> Pair:
 
 def edited(path: Path) -> None:
     path.write_bytes(b"edited here")
-
-
-def edited_unseen(path: Path) -> None:
-    status = path.stat()
-    path.write_bytes(b"X" * status.st_size)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def deleted(path: Path) -> None:
@@ -70,7 +64,7 @@ def made_an_empty_directory(path: Path) -> None:
 Drift = Callable[[Path], None]
 CHANGES: tuple[Drift, ...] = (
     edited,
-    edited_unseen,
+    spoil_file,
     deleted,
     symlinked,
     made_an_empty_directory,
@@ -83,7 +77,7 @@ def test_files_that_the_sync_replaces_or_only_touches(pair: Pair) -> None:
     for number, drift in enumerate(CHANGES):
         drift(down.dest / "big" / str(number))
         up.put(b"big/%d" % number, b"newer")
-        if drift is not edited_unseen:
+        if drift is not spoil_file:
             drift(down.dest / "other" / str(number))
             os.utime(up.at(b"other/%d" % number), ns=(T0 + 1, T0 + 1))
     up.commit()
@@ -106,7 +100,7 @@ def test_extraneous_files_stay_where_a_file_comes(pair: Pair) -> None:
 
 def test_a_file_that_the_sync_deletes(pair: Pair) -> None:
     up, down = pair
-    for number, drift in enumerate((edited, edited_unseen, deleted, symlinked, made_a_fifo)):
+    for number, drift in enumerate((edited, spoil_file, deleted, symlinked, made_a_fifo)):
         drift(down.dest / "big" / str(number))
         up.at(b"big/%d" % number).unlink()
     up.commit()
@@ -187,7 +181,7 @@ def in_parts(down: Downstream, *options: str) -> list[tuple[str, str, list[str]]
 def damage(down: Downstream, number: int) -> None:
     """One of many ways to spoil a tree with parts."""
     big, small = down.dest / "big", down.dest / "small"
-    (edited, deleted, symlinked, made_a_directory, made_a_fifo, edited_unseen)[number % 6](
+    (edited, deleted, symlinked, made_a_directory, made_a_fifo, spoil_file)[number % 6](
         big / str(number)
     )
     if number == 1:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 from huai_client.config.load import load
@@ -14,11 +15,15 @@ from tests.support.upstream import Downstream, Ended
 
 
 def spoil(down: Downstream, path: str) -> None:
+    """Change the content of a file of the copy, and neither its size nor its time."""
+    spoil_file(down.dest / path)
+
+
+def spoil_file(path: Path) -> None:
     """Change a file's content, and neither its size nor its time."""
-    damaged = down.dest / path
-    status = damaged.stat()
-    damaged.write_bytes(b"X" * status.st_size)
-    os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
+    status = path.stat()
+    path.write_bytes(b"X" * status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def cut(down: Downstream, path: str) -> None:
