@@ -478,10 +478,16 @@ def test_what_the_daemon_cannot_read_is_kept(tmp_path: Path) -> None:
         up.at(b"closed").chmod(0)
         up.at(b"open/1").unlink()
         up.put(b"open/new", b"1")
-        ended = down.sync()
+        ended = down.sync("--quiet")
         assert ended.code == 0, ended
         assert "could not read all of its tree" in ended.err
         assert "Permission denied" in ended.err
+        assert not down.sync("--quiet").err, "it is said once"
+        assert "could not read all of its tree" in down.run("status", up.name).out
+        unlisted = down.dest / "closed/below/unlisted"
+        unlisted.write_text("the upstream may have it")
+        assert down.sync("--adopt", "--delete-extraneous").code == 0
+        unlisted.unlink()
         assert len(list((down.dest / "closed/below").iterdir())) == 5
         assert (down.dest / "open/new").exists()
         assert (down.dest / "open/1").exists(), "no entry is known to be gone"

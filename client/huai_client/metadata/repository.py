@@ -129,6 +129,8 @@ class Repository:
         """Paths whose content was not there as a daemon had listed it."""
         self.remarks: list[str] = []
         """Remarks for the administrator about what was fetched."""
+        self.warning = ""
+        """Says what the upstream could not list, unless the last list had it too."""
         self._sources: dict[str, str] = {}
         """The URLs from which commits were fetched, by commit."""
         if not _is_repository(path):
@@ -300,13 +302,14 @@ class Repository:
         """Commit a list of an upstream that does not run huai; return the commit and new packs.
 
         With `doubted_paths` a daemon lists only these.  Returns the former commit if nothing
-        changed.  Adds to `remarks`, and moves no ref.  `probed`: see `PollResult`.
+        changed.  Adds to `remarks`, sets `warning`, and moves no ref.  `probed`: see `PollResult`.
         """
         from huai_client.metadata.source.fetch import SourceFetch  # few upstreams need it
 
         fetch = SourceFetch(url, self._path, self, timeout=self._timeout, deadline=deadline)
         commit, packs = fetch.commit(self._accepted, probed, self.doubted_paths)
         self.remarks += fetch.remarks
+        self.warning = fetch.warning
         return commit, packs
 
     def forget_refused(self) -> None:

@@ -26,6 +26,7 @@ from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
+from huai_client.metadata.source.record import list_problem
 from huai_client.plan.deletions import DeletionLimits, TooManyDeletionsError, parse_exceptions
 from huai_client.plan.operations import Plan
 from huai_client.plan.order import PublishOrder
@@ -137,7 +138,7 @@ class PlanBuilder:
         `TooManyDeletionsError` or `UnreadableTreeError` as `update`.
         """
         goal = self._applied_goal(commit, state)
-        extraneous = self._options.delete_extraneous
+        extraneous = self._deletes_extraneous
         diff = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
         return self._build(diff, goal, view, delays=False, sure=False)
 
@@ -213,7 +214,7 @@ class PlanBuilder:
         """Compare the tree with `selection`, wholly (`whole_tree`) or where `past` differs."""
         shares = self._module.duplicates == "hardlink"
         if whole_tree:
-            extraneous = self._options.delete_extraneous
+            extraneous = self._deletes_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
             safe = self._module.safe_links
             diff = diff_whole(
@@ -270,6 +271,12 @@ class PlanBuilder:
         return replace(plan, reuses=reuses)
 
     # The recorded state
+
+    @property
+    def _deletes_extraneous(self) -> bool:
+        """True by option; never if the upstream could not list all: it may have them."""
+        repository = self._mirror.paths.repository
+        return self._options.delete_extraneous and not list_problem(repository)
 
     @cached_property
     def rules(self) -> Rules:

@@ -144,7 +144,8 @@ class Sync:
             with observer.listener.phase("reading metadata, planning"):
                 prepared = self._prepare(tree)
             approve(prepared)
-            self._news = self._news or self._signatures.news(prepared.commit.id)
+            news = self._repository.warning or self._signatures.news(prepared.commit.id)
+            self._news = self._news or news
             self._signatures.keep(prepared.commit.id)
             observer.planned(prepared)
             accepted = self._accepted(prepared.commit)

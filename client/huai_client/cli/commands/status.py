@@ -162,6 +162,11 @@ class _ModuleStatus:
         self._verifying = holder(places.verifying)
         self._handovers = handovers.load(places.handovers)
         self._half_changed = len([*places.patches.glob("*[0-9a-f]")])
+        self._list_problem = ""
+        if module.ranked_urls:  # as every upstream has that is listed
+            from huai_client.metadata.source.record import list_problem
+
+            self._list_problem = list_problem(places.repository)
         self._delayed = delayed_record.head(places.delayed).paths
         account = read_account(places.verified)
         self._verified = account.total if account else None
@@ -209,6 +214,7 @@ class _ModuleStatus:
             "last_code": last.code if last else None,
             "last_reason": last.reason if last else None,
             "failing_since": (last.failing or None) if last else None,
+            "list_problem": self._list_problem or None,
             "held": state.held or None,
             "before": state.before or None,
             "trash_since": state.trash or None,
@@ -220,6 +226,7 @@ class _ModuleStatus:
         problems = (
             self.stale,
             self._clock_warning,
+            self._list_problem,
             self._state.held,
             self._half_changed,
             self._handovers,
@@ -245,6 +252,8 @@ class _ModuleStatus:
             yield self.stale
         if self._clock_warning:
             yield self._clock_warning
+        if self._list_problem:
+            yield self._list_problem
         yield from self._activity()
         yield from self._filter()
         yield from self._verification()

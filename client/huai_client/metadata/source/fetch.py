@@ -69,6 +69,10 @@ class ModuleObjects(Protocol):
 
     packs: Packs
 
+    @property
+    def fetched(self) -> str | None:
+        """The commit that was fetched or listed last, whatever its upstream; None without one."""
+
     def commit(self, commit: str) -> Commit:
         """Return a commit that is here."""
 
@@ -163,6 +167,10 @@ class SourceFetch:
         """True if the upstream does not have all that its events name."""
         self.remarks: list[str] = []
         """Remarks for the administrator about the list."""
+        self._problem = ""
+        """Says what the upstream could not list; empty if it could list all."""
+        self.warning = ""
+        """The same, unless the last list had it too."""
 
     def commit(
         self, accepted: tuple[int, str], probed: str = "", doubted_paths: Sequence[bytes] = ()
@@ -172,8 +180,8 @@ class SourceFetch:
         A new one has a higher serial than that in `accepted`, and the identity there, unless that
         is empty.  `probed`: see `PollResult`.  With `doubted_paths` a daemon lists only these
         again, and missing ones stay: they are removed by the next list of all.  Replaces the record
-        of the list, and adds to `remarks`; moves no ref.  Raises `UpstreamError` for a failure to
-        list, `FormatError` for a malformed list.
+        of the list, sets `warning`, and adds to `remarks`; moves no ref.  Raises `UpstreamError`
+        for a failure to list, `FormatError` for a malformed list.
         """
         record = load_record(self._path, source_name(self._url))
         if record is not None and not self._objects.has(record.commit):
@@ -214,15 +222,19 @@ class SourceFetch:
                 mark, tree = self._after_events(record, past, published)
             elif past and fetched:
                 tree = self._amended(past, fetched, published)
-            if record and tree:
+            if record and tree:  # the rest is as the last whole list says
                 all_listed = record.all_listed
-            tree = tree or self._list(past)
+                self._problem = self._problem or record.problem
+            tree = tree or self._list(past or self._former())
             commit = self._commit(tree, past, accepted, int(started))
             (self._path / LIST_NAME).unlink(missing_ok=True)
             name = source_name(self._url)
             state = self._text.validator if self._text else state
+            if record and record.problem == self._problem:
+                self.warning = ""
+            links, problem = self._has_links, self._problem
             new = SourceRecord(
-                name, commit, started, probes, state, published, self._has_links, all_listed, mark
+                name, commit, started, probes, state, published, links, all_listed, mark, problem
             )
             save_record(self._path, new)
             if fetched:
@@ -230,6 +242,11 @@ class SourceFetch:
         return commit
 
     # Lists
+
+    def _former(self) -> Commit | None:
+        """Return the commit from which a list without a record removes nothing if it is partial."""
+        commit = self._objects.fetched
+        return self._objects.commit(commit) if commit and self._objects.has(commit) else None
 
     def _find_published(self) -> str:
         """Return the name of the list that the upstream publishes, or empty; may ask the daemon."""
@@ -394,10 +411,10 @@ class SourceFetch:
         self._objects.packs.forget()
 
     def _remark(self, outcome: ListOutcome) -> None:
-        """Add a remark if the list is partial."""
+        """Set `warning` if the list is partial."""
         if outcome.partial:
             last = f": {outcome.messages[-1]}" if outcome.messages else ""
-            self.remarks.append(
+            self._problem = self.warning = (
                 f"{self._url}: the upstream could not read all of its tree, and nothing that is "
                 f"missing from its list is deleted{last}"
             )

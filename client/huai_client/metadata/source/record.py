@@ -36,6 +36,8 @@ class SourceRecord(msgspec.Struct, frozen=True):
     """Seconds since the epoch at which the last list of the whole tree was begun."""
     mark: RecentMark | None = None
     """The newest event that the commit has; None without events."""
+    problem: str = ""
+    """Says what the upstream could not list; empty if it could list all."""
 
     @property
     def outdated(self) -> "SourceRecord":
@@ -50,6 +52,12 @@ def load_record(repository: Path, url: str) -> SourceRecord | None:
     """Return the record of the last list; None unless it is of `url`, a `source_name`."""
     record = _FILE.load(repository / RECORD_NAME)
     return record if record is not None and record.url == url else None
+
+
+def list_problem(repository: Path) -> str:
+    """Return what the upstream could not list; empty without a list, or if it could list all."""
+    record = _FILE.load(repository / RECORD_NAME)
+    return record.problem if record is not None else ""
 
 
 def save_record(repository: Path, record: SourceRecord) -> None:
