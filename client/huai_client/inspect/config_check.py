@@ -186,10 +186,12 @@ def _check_no_scheme(text: str) -> None:
     if ssh and ("@" in text or not host or "/" in text.partition(":")[2].lstrip("0123456789")):
         return
     place = text.rpartition("@")[2]
-    meant = place if ":" in place or "/" in place else f"{place}:{_PORT}"
+    meant = f"http://{place}" if ":" in place or "/" in place else f"http://{place}:{_PORT}"
+    if "::" in place and not place.startswith("["):  # as rsync writes its modules
+        meant = f"rsync://{place.replace('::', '/', 1)}"
     raise ConfigError(
-        f"an address of metadata must begin with http:// or https://, not be {masked(text)!r}",
-        hint=f"did you mean http://{meant}?",
+        f"an address must begin with http://, https:// or rsync://, not be {masked(text)!r}",
+        hint=f"did you mean {meant}?",
     )
 
 

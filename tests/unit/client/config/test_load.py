@@ -153,6 +153,7 @@ ADDRESSES: dict[str, str] = {
     "": "check that the variables of the shell are set",
     "mirror.example:8440": f"{HTTP}mirror.example:8440?",
     "mirror.example": f"{HTTP}mirror.example:8440?",
+    "user@mirror.example::pub": "did you mean rsync://mirror.example/pub?",
     "[::1]:8440": f"{HTTP}[::1]:8440?",
     "htp://mirror.example:8440": "did you mean 'http'?",
     "rsync://mirror.example": "rsync://HOST/MODULE",
