@@ -12,6 +12,7 @@ from huai_client.config.mirror import Mirror
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.http import (
     MetadataUrl,
+    NotServedError,
     Request,
     UpstreamError,
     is_http,
@@ -49,8 +50,14 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
         raise UpstreamError(
             f"{base}: only a huai server lists its modules", hint="give its http:// address"
         )
-    with send(base, Request(_LIST), timeout=timeout) as response:
-        body = response.read_all(_BYTES_MAX)
+    try:
+        with send(base, Request(_LIST), timeout=timeout) as response:
+            body = response.read_all(_BYTES_MAX)
+    except NotServedError as error:
+        raise NotServedError(
+            f"{base} has no list of modules: static files have none",
+            hint="add a module by its name: huai-client add --help",
+        ) from error
     return decode_modules(body, str(base))
 
 
