@@ -8,6 +8,7 @@ import pytest
 from huai_client.config.modes import Modes
 from huai_client.config.settings_record import TreeSettings
 from huai_client.filters import FilterError, Parser, Rules
+from huai_schema.errors import ExitCode
 from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.filter_oracle import copied, left_over, options_of, rule_file, selected, tree_of
@@ -108,10 +109,11 @@ def test_removals_obey_the_limit_of_the_mirrored_part(place: Site) -> None:
     down = place.synced_downstream(up)
     command = ("plan", down.name, "--filter", "- /other/")
     ended = down.run(*command)
-    assert ended.code == 0, ended
+    assert ended.code == ExitCode.MAX_DELETE, ended
     assert "selects 22 of 2,523 entries" in ended.out
-    assert "a sync would refuse this: 2,501 of 2,523 entries would be deleted" in ended.err
-    assert "refuse" not in down.run(*command, "--max-delete", "2501").err
+    assert "other/7" in down.run("plan", down.name, "--filter", "- /other/", "--list").out
+    assert "2,501 of 2,523 entries would be deleted" in ended.err
+    assert down.run(*command, "--max-delete", "2501").code == 0
     down.configure(filter=("- /other/",))
     ended = down.sync("--json")
     assert ended.code == 25, ended

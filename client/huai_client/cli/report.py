@@ -116,8 +116,6 @@ def warnings(prepared: PreparedPlan) -> Iterator[str]:
 
     For example: symlinks that lead out of the tree, modes made safe, extraneous entries.
     """
-    if prepared.refused:
-        yield f"a sync would refuse this: {prepared.refused}"
     for path in prepared.unlimited:
         yield f"max_delete_in: the tree has no directory /{show(path)}: its limit has no effect"
     symlinks = (each for stage in prepared.plan.stages for each in stage.symlinks)

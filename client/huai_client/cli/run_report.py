@@ -202,7 +202,10 @@ class ConsoleReport:
     # A plan
 
     def plan(self, prepared: "PreparedPlan", *, every: bool) -> ExitCode:
-        """Print a plan, with `every` all of its operations, otherwise the first 20; return `OK`."""
+        """Print a plan, with `every` all of its operations, otherwise the first 20; return `OK`.
+
+        Raises the error with which a sync refuses it.
+        """
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
         from huai_client.inspect.plan_totals import Forecast
 
@@ -226,6 +229,8 @@ class ConsoleReport:
         for warning in warnings(prepared):
             self._console.warning(warning)
         self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
+        if prepared.refused is not None:
+            raise prepared.refused
         return ExitCode.OK
 
     def _operations(self, prepared: "PreparedPlan", most: int) -> None:

@@ -95,6 +95,8 @@ class PlanBuilder:
             options.max_delete or str(module.max_delete),
             {**module.max_delete_in, **parse_exceptions(options.max_delete_in)},
         )
+        self.refuses = True
+        """False if a plan that a limit on deletions refuses is only shown."""
         self.moves = True
         """True if directories may be renamed: some file systems cannot do that."""
 
@@ -227,11 +229,12 @@ class PlanBuilder:
             return split_shared_inodes(diff, may_share=shares)
         return diff
 
-    def _check_limits(self, plan: Plan, diff: TreeDiff, goal: _Goal) -> str:
-        """Raise `TooManyDeletionsError` if `plan` exceeds a limit on deletions.
+    def _check_limits(
+        self, plan: Plan, diff: TreeDiff, goal: _Goal
+    ) -> TooManyDeletionsError | None:
+        """Raise the error of a limit on deletions that `plan` exceeds, or return it (`refuses`).
 
-        For a filter that is only tried (`--filter`), returns the error's message instead.  Returns
-        an empty text if the limits hold.
+        Returns None if the limits hold.
         """
         entries = goal.entries_before
         if entries is None:
@@ -241,10 +244,10 @@ class PlanBuilder:
         try:
             self._limits.check(plan, entries, goal.former)
         except TooManyDeletionsError as error:
-            if self._options.filter is None:
+            if self.refuses:
                 raise
-            return error.message
-        return ""
+            return error
+        return None
 
     def _delay_policy(self, order: PublishOrder, rules: Rules) -> DelayPolicy:
         """Return which deletions wait, and how long."""

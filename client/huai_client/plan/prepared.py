@@ -107,8 +107,8 @@ class PreparedPlan(NamedTuple):
     """The selection that the last sync left in the tree; None if it is not known for sure."""
     by_stat: int = 0
     """The number of present entries whose content is not known from an earlier commit."""
-    refused: str = ""
-    """The reason why a sync would refuse this plan, for a filter that is only tried."""
+    refused: HuaiError | None = None
+    """The error with which a sync refuses this plan, if it is only shown."""
     unsafe: RelPath | None = None
     """A symlink that `safe_links` leaves out, if there is one in the comparison."""
     unlimited: tuple[RelPath, ...] = ()

@@ -87,7 +87,8 @@ class Sync:
         self._builder.moves = not mirror.config.proofs
 
     def prepare(self) -> PreparedPlan:
-        """Fetch the newest metadata, and return the plan; change nothing in the tree."""
+        """Fetch the newest metadata, and return the plan to show; change nothing in the tree."""
+        self._builder.refuses = False
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
