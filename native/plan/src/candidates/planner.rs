@@ -51,14 +51,13 @@ impl Planned {
     /// Plan the operations that bring all rows of `table`, which need not be in order, to their
     /// wanted state.
     pub fn of(table: &Candidates) -> Self {
-        let order = in_tree_order(table);
         let mut planner = Planner {
             table,
             planned: Self::default(),
             cleared: HashSet::new(),
             groups: Groups::new(table),
         };
-        for number in order {
+        for number in in_tree_order(table) {
             planner.add(number);
         }
         let mut plan = planner.planned;
@@ -329,10 +328,10 @@ impl<'a> Groups<'a> {
 }
 
 fn in_tree_order(table: &Candidates) -> Vec<Number> {
-    let rows = table.rows();
-    let mut order: Vec<(&[u8], Number)> = rows.iter().map(|row| table.path(row)).zip(0..).collect();
-    order.sort_by(|one, other| path_order(one.0, other.0));
-    order.into_iter().map(|(_, number)| number).collect()
+    let path = |number: &Number| row(table, *number).map_or(&b""[..], |row| table.path(row));
+    let mut order: Vec<Number> = (0..).take(table.rows().len()).collect();
+    order.sort_by(|one, other| path_order(path(one), path(other)));
+    order
 }
 
 fn is_below_any(path: &[u8], among: &HashSet<&[u8]>) -> bool {
