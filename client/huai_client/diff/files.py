@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import Any, TypeVar
 
 from huai_native import _native
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 
+T = TypeVar("T", bound=Entry)
 _STEP = 10_000
 
 
@@ -49,8 +50,8 @@ def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
     return map(attrgetter(name), entries)
 
 
-def chosen(files: Sequence[File], positions: Sequence[int]) -> Sequence[File]:
-    """Return the files at `positions`, which must be sorted."""
+def chosen(files: Sequence[T], positions: Sequence[int]) -> Sequence[T]:
+    """Return the entries at `positions`, which must be sorted."""
     if len(positions) == len(files):
         return files
     if isinstance(files, _native.Rows):
@@ -58,8 +59,8 @@ def chosen(files: Sequence[File], positions: Sequence[int]) -> Sequence[File]:
     return [files[position] for position in positions]
 
 
-def within(files: Sequence[File], included: Container[RelPath]) -> Sequence[File]:
-    """Return the files whose path is in `included`."""
+def within(files: Sequence[T], included: Container[RelPath]) -> Sequence[T]:
+    """Return the entries whose path is in `included`."""
     positions = (position for position, path in enumerate(paths(files)) if path in included)
     return chosen(files, array("L", positions))
 

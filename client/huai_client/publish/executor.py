@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move, Remove
-from huai_client.diff.files import chosen, paths
+from huai_client.diff.files import chosen, paths, within
 from huai_client.plan.operations import Plan, Stage, StepKind
 from huai_client.plan.withhold import Withholding, by_site
 from huai_client.publish.report import FailedPath, Published, Report, StepCounts
@@ -107,7 +107,7 @@ class _Run:
         self._extraneous: list[RelPath] = []
         self._published: list[Published] = []
         self._unmoved = False
-        self._final: dict[RelPath, Directory] = {}
+        self._directories: Sequence[Directory] = ()
         """The final attributes of directories."""
         self._subtrees: list[list[NewSubtree]] = []
         """New directories that are published at once, by stage."""
@@ -183,7 +183,10 @@ class _Run:
 
     def _make(self, make: Sequence[RelPath]) -> None:
         """Make directories, with their final attributes as far as they are known."""
-        tree, final = self._tree, self._final
+        if not make:
+            return
+        tree = self._tree
+        final = {each.path: each for each in within(self._directories, {*make})}
         self._do_each(
             StepKind.MAKE,
             make,
@@ -263,9 +266,8 @@ class _Run:
             return done if done.failure else RowResult(done.done, error)
 
     def find_whole_directories(self, plan: Plan, volatile: Collection[RelPath]) -> None:
-        """Find final attributes of new directories; if no path waits, those to publish at once."""
-        if plan.make:
-            self._final = {directory.path: directory for directory in plan.directories}
+        """Note the final attributes; if no path waits, find directories to publish at once."""
+        self._directories = plan.directories
         if plan.make and self._withholding.nothing:
             self._subtrees = whole_directories(plan, self._staged, volatile)
 

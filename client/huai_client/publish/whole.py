@@ -6,13 +6,14 @@ nothing else depends on their existence before them.  Links are made in the stag
 target of a hardlink must be below the directory too.  The outermost directories are chosen.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
 from huai_client.config.modes import DefaultMode
-from huai_client.diff.files import paths
+from huai_client.diff.files import chosen, paths
 from huai_client.plan.operations import Plan
 from huai_client.tree import Places, WholeDirectory
 from huai_schema.entries import Directory, File, Symlink
@@ -37,10 +38,9 @@ _Place = tuple[int, bytes]
 
 @dataclass(slots=True)
 class _New:
-    final: Directory | None
-    """Its attributes."""
-    separate: bool = False
-    """True if it cannot be published at once, because its entries differ in stage or place."""
+    separate: bool = True
+    """True if it cannot be published at once: its entries differ in stage or place, or the plan has
+    no attributes for it."""
     stage: int | None = None
     """None while it holds no file."""
     place: _Place | None = None
@@ -72,8 +72,10 @@ def whole_directories(
     `staged` locates files.
     `volatile` files come last in their stage, so none of them is published with a directory.
     """
-    final = {directory.path: directory for directory in plan.directories}
-    new: dict[bytes, _New] = {path: _New(final.get(path)) for path in plan.make}
+    new: dict[bytes, _New] = {path: _New() for path in plan.make}
+    for path in paths(plan.directories):
+        if directory := new.get(path):
+            directory.separate = False
     _add_files(plan, staged, new)
     if all(directory.place is None for directory in new.values()):
         return [[] for _ in plan.stages]  # none is in the staging area
@@ -83,7 +85,6 @@ def whole_directories(
             above.separate = True
     for path in reversed([*plan.make]):
         directory = new[path]
-        directory.separate |= directory.final is None
         if above := new.get(parent(path)):
             above.names += 1
             above.separate |= directory.separate
@@ -166,15 +167,23 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
         subtree.directory.other_files.extend(new_directory.other_files)
         subtree.directory.links.extend(new_directory.links)
         subtree.directory.symlinks.extend(new_directory.symlinks)
-    for path in reversed([*plan.make]):  # deepest first
-        final = new[path].final
-        if path in inside and final is not None:
-            directory = inside[path].directory
-            settled = path != directory.path and _is_settled(final)
-            directories, names = directory.directories
-            directories.append(final)
-            names.append((new[path].names, settled))
-    return by_stage
+    positions: defaultdict[RelPath, list[int]] = defaultdict(list)
+    for position, final in enumerate(plan.directories):  # deepest first
+        if final.path in inside:
+            directory = inside[final.path].directory
+            settled = final.path != directory.path and _is_settled(final)
+            positions[directory.path].append(position)
+            directory.directories[1].append((new[final.path].names, settled))
+
+    def with_attributes(subtree: NewSubtree) -> NewSubtree:
+        """Return the subtree with the final attributes of its directories."""
+        directory = subtree.directory
+        finals = chosen(plan.directories, positions[directory.path])
+        return subtree._replace(
+            directory=directory._replace(directories=(finals, directory.directories[1]))
+        )
+
+    return [[*map(with_attributes, subtrees)] for subtrees in by_stage]
 
 
 def _is_settled(final: Directory) -> bool:

@@ -48,7 +48,7 @@ class WholeDirectory(NamedTuple):
     """A path below it without symlinks."""
     path: RelPath
     """The path to publish it at."""
-    directories: tuple[list[Directory], list[tuple[int, bool]]]
+    directories: tuple[Sequence[Directory], list[tuple[int, bool]]]
     """The directory and those below it, deepest first, with the number of staged names in each.
 
     Missing ones are made.  The last value is True if the directory gets its time as well, so that
