@@ -214,8 +214,11 @@ def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> bool:
     its leader, and for more than `limit` entries.
     """
 
-def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int]:
-    """Return the numbers of entries added, removed, changed, and moved with their directory."""
+def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int, int]:
+    """Return the numbers of entries added, removed, changed, and moved with their directory.
+
+    The last number is the bytes of the files that are new or have other content.
+    """
 
 @final
 class BlockIndex:

@@ -38,6 +38,8 @@ _KNOWN = (
     "Changed",
     "Moved",
 )
+_NEW_BYTES = "New-Bytes"
+"""The trailer that older commits lack, after the known ones."""
 
 
 class Totals(NamedTuple):
@@ -63,10 +65,12 @@ class Counts(NamedTuple):
     changed: int = 0
     moved: int = 0
     """Entries that moved only because a directory above them was renamed."""
+    new_bytes: int | None = None
+    """The sizes of the files that are new or have other content; None if unknown."""
 
     @property
     def total(self) -> int:
-        """The sum of the counts."""
+        """The number of differences of all kinds."""
         return self.added + self.removed + self.changed + self.moved
 
 
@@ -87,8 +91,9 @@ class CommitInfo(NamedTuple):
         subject = (
             f"{self.module} {self.serial}: +{counts.added} -{counts.removed} ~{counts.changed}"
         )
+        keys = _KNOWN if counts.new_bytes is None else (*_KNOWN, _NEW_BYTES)
         numbers = (self.serial, *self.totals, self.skipped, *counts)
-        trailers = (f"Huai-{key}: {value}" for key, value in zip(_KNOWN, numbers, strict=True))
+        trailers = (f"Huai-{key}: {value}" for key, value in zip(keys, numbers, strict=False))
         return "\n".join((subject, "", *trailers)) + "\n"
 
     @classmethod
@@ -115,14 +120,15 @@ class CommitInfo(NamedTuple):
 
 
 def _numbers(trailers: list[str]) -> list[int]:
-    """Parse trailers to the values of `_KNOWN`, in its order; skip unknown trailers and lines.
+    """Parse trailers to the values of `_KNOWN`, in its order, and that of `_NEW_BYTES` if any.
 
-    Raises `FormatError` unless each known trailer is there once, in order, with a number in range.
+    Skips unknown trailers and lines.  Raises `FormatError` unless each known trailer is there once,
+    in order, with a number in range.
     """
     values: list[tuple[str, int]] = []
     for line in trailers:
         key = line.partition(":")[0].removeprefix("Huai-")
-        if key == line.partition(":")[0] or key not in _KNOWN:
+        if key == line.partition(":")[0] or key not in {*_KNOWN, _NEW_BYTES}:
             continue
         trailer = _TRAILER.fullmatch(line)
         if trailer is None or int(trailer[2]) > NUMBER_MAX:
@@ -132,7 +138,7 @@ def _numbers(trailers: list[str]) -> list[int]:
     missing = [key for key in _KNOWN if key not in keys]
     if missing:
         raise FormatError(f"the trailer Huai-{missing[0]} is missing", "commit")
-    if keys != list(_KNOWN):
+    if keys not in ([*_KNOWN], [*_KNOWN, _NEW_BYTES]):
         raise FormatError("trailers are repeated or out of order", "commit")
     return [value for _, value in values]
 

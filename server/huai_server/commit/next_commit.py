@@ -33,7 +33,7 @@ from huai_server.store.repository import Head, Repository, Seal
 if TYPE_CHECKING:
     from huai_server.signing.keys import ServerKeys
 
-NO_CHANGE = Counts()
+NO_CHANGE = Counts(new_bytes=0)
 
 
 class NextCommit:

@@ -164,7 +164,7 @@ def _check_not_empty(root: Path, read: ReadTree) -> None:
 def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
     """Count the changes since the last commit; all entries without one."""
     if making.past is None:
-        return Counts(added=totals.entries)
+        return Counts(added=totals.entries, new_bytes=totals.bytes)
     return count(making.past, Snapshot(making.repository, tree))
 
 

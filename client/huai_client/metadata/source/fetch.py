@@ -427,7 +427,7 @@ class SourceFetch:
         `accepted`: see `commit`.
         """
         serial, identity = accepted
-        counts = Counts(added=tree.totals.entries)
+        counts = Counts(added=tree.totals.entries, new_bytes=tree.totals.bytes)
         if past is not None:
             if past.snapshot.tree == tree.id:
                 return past.id

@@ -7,7 +7,7 @@ use huai_git::oid::Oid;
 
 use super::comparison::Comparison;
 use super::listing_diff::Sink;
-use crate::entries::Entry;
+use crate::entries::{Body, Entry};
 use crate::path::RelPath;
 use crate::snapshots::{EntryLimit, ObjectReader, Snapshot, Walk};
 
@@ -22,6 +22,8 @@ pub struct Counts {
     pub changed: u64,
     /// Unchanged entries of a moved directory, including the directory itself.
     pub moved: u64,
+    /// The sizes of the files that are new or have other content.
+    pub new_bytes: u64,
 }
 
 /// A sink that counts differences.
@@ -50,6 +52,8 @@ impl Sink for Tally<'_> {
             _ => &mut self.counts.changed,
         };
         *count = count.saturating_add(1);
+        let new_bytes = new.map_or(0, |new| new_bytes(old, new));
+        self.counts.new_bytes = self.counts.new_bytes.saturating_add(new_bytes);
     }
 
     fn moved(&mut self, _: &RelPath, new: &RelPath) {
@@ -64,6 +68,26 @@ impl Tally<'_> {
         !self.moved.is_empty()
             && (is_one(directory.as_bytes()) || directory.ancestors().any(is_one))
     }
+}
+
+/// Return the size of a file that is new or has other content, 0 for other entries; without both
+/// digests, a file with the same size and time has the same content.
+fn new_bytes(old: Option<&Entry<'_>>, new: &Entry<'_>) -> u64 {
+    let Body::File { size, digest, .. } = &new.body else {
+        return 0;
+    };
+    let is_same = old.is_some_and(|old| match &old.body {
+        Body::File {
+            size: former_size,
+            digest: former,
+            ..
+        } => {
+            let are_equal = digest.zip(*former).map(|(one, other)| one == other);
+            size == former_size && are_equal.unwrap_or(old.mtime == new.mtime)
+        }
+        _ => false,
+    });
+    if is_same { 0 } else { *size }
 }
 
 /// Count the changes from one snapshot to another, each given with the largest number of entries

@@ -43,9 +43,15 @@ pub(crate) fn count_changes(
     py: Python<'_>,
     old: LentSnapshot,
     new: LentSnapshot,
-) -> PyResult<(u64, u64, u64, u64)> {
+) -> PyResult<(u64, u64, u64, u64, u64)> {
     let (old, new) = ((old.snapshot, old.limit), (new.snapshot, new.limit));
     let counted = wait(py, |stop| diff::count(old, new, &|| stop.is_set()))?;
     let counts = counted.map_err(refuse)?.unwrap_or_default();
-    Ok((counts.added, counts.removed, counts.changed, counts.moved))
+    Ok((
+        counts.added,
+        counts.removed,
+        counts.changed,
+        counts.moved,
+        counts.new_bytes,
+    ))
 }

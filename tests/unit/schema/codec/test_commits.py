@@ -24,6 +24,14 @@ def test_other_lines_are_ignored() -> None:
     assert CommitInfo.decode(more) == INFO
 
 
+def test_new_bytes_are_the_last_number_and_may_be_missing() -> None:
+    info = INFO._replace(counts=INFO.counts._replace(new_bytes=11))
+    assert info.encode() == MESSAGE + "Huai-New-Bytes: 11\n"
+    assert CommitInfo.decode(info.encode()) == info
+    with pytest.raises(FormatError, match="repeated or out of order"):
+        CommitInfo.decode(MESSAGE.replace("Huai-Bytes", "Huai-New-Bytes: 11\nHuai-Bytes"))
+
+
 def test_a_message_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
     for message, reason in [
         ("", "subject and trailers"),

@@ -28,7 +28,7 @@ def test_the_first_commit_holds_everything(upstream: Upstream) -> None:
     assert (result.exit_code, result.problems) == (0, ())
     assert result.head.info.serial == 1
     assert result.head.info.totals == Totals(files=6, directories=3, symlinks=0, bytes=15)
-    assert result.counts == Counts(added=9)
+    assert result.counts == Counts(added=9, new_bytes=15)
     assert result.head == upstream.head
     assert upstream.file("d1/f3") == upstream.file("d1/f3")._replace(size=3, mtime=16 * 10**17)
     upstream.prove_sound()
@@ -47,10 +47,11 @@ def test_what_changed_is_counted_and_committed(upstream: Upstream) -> None:
     first = upstream.commit()
     upstream.write("d0/f0", "longer", mtime=1_600_000_000)
     upstream.write("d1/new", "n")
+    upstream.write("d0/f2", "xx", mtime=1_600_000_001)
     (upstream.tree / "d1/f1").unlink()
     result = upstream.commit()
     # The directory whose entries changed has another time now.
-    assert result.counts == Counts(added=1, removed=1, changed=2)
+    assert result.counts == Counts(added=1, removed=1, changed=3, new_bytes=7)
     assert result.head.info.serial == 2
     assert upstream.paths() == {"d0", "d1", "d1/new", *(f"d{n % 2}/f{n}" for n in (0, 2, 3, 4, 5))}
     assert upstream.git("rev-parse", "main~1") == first.head.commit
@@ -64,7 +65,7 @@ def test_a_renamed_directory_keeps_its_tree(upstream: Upstream) -> None:
     packs = set(upstream.repository.pack_folder.iterdir())
     (upstream.tree / "big").rename(upstream.tree / "huge")
     result = upstream.commit()
-    assert result.counts == Counts(changed=1, moved=201)
+    assert result.counts == Counts(changed=1, moved=201, new_bytes=0)
     (added,) = [
         path
         for path in set(upstream.repository.pack_folder.iterdir()) - packs
@@ -210,7 +211,7 @@ def test_an_empty_root_is_committed_on_demand(upstream: Upstream) -> None:
     shutil.rmtree(upstream.tree)
     upstream.tree.mkdir()
     result = upstream.commit(allow_empty=True)
-    assert result.counts == Counts(removed=8, changed=1)
+    assert result.counts == Counts(removed=8, changed=1, new_bytes=0)
     assert result.head.info.totals.entries == 1
     upstream.prove_sound()
 
