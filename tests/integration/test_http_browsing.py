@@ -364,6 +364,8 @@ def test_programs_read_commits_trees_and_differences(client: httpx.Client, up: U
     up.commit()
     listed = read("/commits")
     assert [each["serial"] for each in listed["commits"]] == [2, 1]
+    newest, oldest = listed["commits"]
+    assert (newest["new_bytes"], oldest["new_bytes"]) == (1, oldest["bytes"])
     assert read("/commits?before=2")["commits"] == listed["commits"][1:]
     assert read("/commits?before=1") == {"commits": [], "before": None}
     top = read("/tree/1")

@@ -52,6 +52,9 @@ class CommitModel(Model):
     removed: int
     changed: int
     moved: int
+    new_bytes: int | None = Field(
+        description="sizes of files that are new or have other content; null: not stated"
+    )
 
 
 class CommitsModel(Model):

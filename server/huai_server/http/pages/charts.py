@@ -55,8 +55,6 @@ class Bar(NamedTuple):
     """The y of the upper edge, and the height."""
     changed: tuple[float, float]
     removed: tuple[float, float]
-    growth: int
-    """The bytes by which the module grew; negative if it shrank."""
 
 
 class Churn(NamedTuple):
@@ -68,7 +66,7 @@ class Churn(NamedTuple):
     base: float
     """The y of the base line."""
     most: tuple[int, int]
-    """The largest numbers of entries above and below the base line."""
+    """The largest numbers above and below the base line."""
 
 
 class Line(NamedTuple):
@@ -129,9 +127,25 @@ def churn(row: Sequence[Slot], width: int = WIDTH, height: int = HEIGHT, left: i
         x = round(left + (place + _GAP / 2) * step, 1)
         upper = round(base - added, 1)
         edges = (upper, added), (round(upper - changed, 1), changed), (round(base, 1), removed)
-        growth = slot.tally.bytes - row[place - 1].tally.bytes if place else 0
-        bars.append(Bar(slot, x, *edges, growth))
+        bars.append(Bar(slot, x, *edges))
     return Churn(bars, round(step * (1 - _GAP), 1), round(base, 1), (above, below))
+
+
+def in_bytes(row: Sequence[Slot]) -> list[Slot]:
+    """Return the periods with bytes that are new as added, and bytes that are gone as removed.
+
+    Older commits do not state new bytes: both are at least what growth proves.  Nothing is known to
+    be gone in the first period.
+    """
+    result = []
+    before = None
+    for slot in row:
+        growth = 0 if before is None else slot.tally.bytes - before
+        new = max(slot.tally.new_bytes, growth)
+        removed = 0 if before is None else new - growth
+        result.append(Slot(slot.start, Tally(added=new, removed=removed)))
+        before = slot.tally.bytes
+    return result
 
 
 class Strokes(NamedTuple):

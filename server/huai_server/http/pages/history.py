@@ -33,6 +33,8 @@ class Tally(NamedTuple):
     commits: int = 0
     serial: int = 0
     """The serial of the last commit."""
+    new_bytes: int = 0
+    """The sizes of new files and of those with other content, as far as commits state them."""
 
     def plus(self, later: "Tally") -> "Tally":
         """Return the sum of the changes, with size and entries of the period `later`."""
@@ -41,6 +43,7 @@ class Tally(NamedTuple):
             removed=self.removed + later.removed,
             changed=self.changed + later.changed,
             commits=self.commits + later.commits,
+            new_bytes=self.new_bytes + later.new_bytes,
         )
 
 
@@ -51,7 +54,8 @@ def tally(head: Head) -> Tally:
         counts = Counts()
     changed = counts.changed + counts.moved
     sizes = totals.bytes, totals.entries
-    return Tally(counts.added, counts.removed, changed, *sizes, commits=1, serial=serial)
+    numbers = (counts.added, counts.removed, changed, *sizes)
+    return Tally(*numbers, commits=1, serial=serial, new_bytes=counts.new_bytes or 0)
 
 
 def tally_periods(commits: Iterable[Head], seconds: int) -> dict[int, Tally]:

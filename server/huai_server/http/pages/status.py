@@ -203,6 +203,7 @@ async def _charts(
     return {
         "calendar": charts.calendar(tallies, page.now) if name == "year" else None,
         "churn": charts.churn(slots),
+        "churn_bytes": charts.churn(charts.in_bytes(slots)),
         "size": charts.line(slots, lambda tally: tally.bytes),
         "count": charts.line(slots, lambda tally: tally.entries),
         "labels": charts.labels(slots, period),

@@ -32,9 +32,15 @@ def test_bars_have_the_heights_of_their_numbers() -> None:
     assert (bar.added, bar.changed, bar.removed) == ((28, 30), (8, 20), (58, 10))
 
 
-def test_bars_say_by_how_many_bytes_the_module_grew() -> None:
-    slots = [charts.Slot(at, Tally(bytes=size)) for at, size in enumerate((5, 9, 9, 2))]
-    assert [bar.growth for bar in charts.churn(slots).bars] == [0, 4, 0, -7]
+def test_bytes_of_commits_that_do_not_state_them_are_what_growth_proves() -> None:
+    sizes = [(5, 3), (9, 6), (9, 0), (2, 1), (8, 0)]
+    slots = [
+        charts.Slot(at, Tally(bytes=size, new_bytes=new)) for at, (size, new) in enumerate(sizes)
+    ]
+    tallies = [slot.tally for slot in charts.in_bytes(slots)]
+    assert [(each.added, each.removed) for each in tallies] == [
+        *((3, 0), (6, 2), (0, 0), (1, 8), (6, 0)),
+    ]
 
 
 def test_strokes_are_bars_in_few_bytes() -> None:
