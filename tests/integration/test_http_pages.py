@@ -1,5 +1,6 @@
 """The pages of a running server: their text, their language, and what they never do."""
 
+import gzip
 import time
 import tomllib
 from pathlib import Path
@@ -13,8 +14,9 @@ from tests.support.committing import run_server
 from tests.support.html import Element, parse
 from tests.support.http_fixtures import Repository
 from tests.support.serving import serving
+from tests.support.upstream import Site, Upstream
 
-LIGHT = 50_000
+PLAIN, COMPRESSED = 60_000, 15_000
 """Bytes of a first view, with all that it loads."""
 
 
@@ -287,17 +289,28 @@ def test_no_page_runs_code_or_loads_from_elsewhere(client: httpx.Client) -> None
     assert [text for text in addresses if ":" in text or text.startswith("/")] == []
 
 
-def test_a_first_view_is_light(client: httpx.Client) -> None:
-    answer = client.get("/")
-    addresses = [
-        element.attributes.get("href", element.attributes.get("src", ""))
-        for element in parse(answer.text).all("link", "script")
-    ]
-    parts = [client.get(urljoin("/", address)) for address in addresses]
-    assert [part.status_code for part in parts] == [200] * 3
-    assert all("immutable" in part.headers["cache-control"] for part in parts)
-    assert len(answer.content) + sum(len(part.content) for part in parts) < LIGHT
-    assert client.get("/pages/other.css").status_code == 404
+def test_a_first_view_is_light(place: Site, up: Upstream) -> None:
+    for number in range(230):
+        folder = f"pool/main/libx/libxpresent-{number:03}"
+        up.put(f"{folder}/libxpresent-dev_1.0.0-{number}+b10_amd64.deb".encode(), b"x")
+        up.put(f"pool/linux-image-6.1.0-{number}-amd64_6.1.133-1_amd64.deb".encode(), b"x")
+    up.commit()
+    below = f"/modules/{up.name}/tree/latest/pool"
+    pages = ("/", f"/modules/{up.name}", f"/modules/{up.name}?period=year", "/mirrors", "/api")
+    with httpx.Client(base_url=place.url, timeout=60) as client:
+        for page in (*pages, below, f"{below}/main/libx"):
+            answer = client.get(page)
+            addresses = [
+                element.attributes.get("href", element.attributes.get("src", ""))
+                for element in parse(answer.text).all("link", "script")
+            ]
+            parts = [client.get(urljoin(page, address)) for address in addresses]
+            assert [part.status_code for part in parts] == [200] * 3
+            assert all("immutable" in part.headers["cache-control"] for part in parts)
+            bodies = [each.content for each in (answer, *parts)]
+            assert sum(map(len, bodies)) < PLAIN, page
+            assert sum(len(gzip.compress(each, 5)) for each in bodies) < COMPRESSED, page
+        assert client.get("/pages/other.css").status_code == 404
 
 
 def test_a_page_is_not_sent_again(repository: Repository, client: httpx.Client) -> None:

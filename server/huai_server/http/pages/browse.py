@@ -78,9 +78,16 @@ class Browser:
             content = await self._read_small(location.name, file, page.client)
             values["readme_text"] = _as_text(content or b"")
         template = "search.html" if needle else "entry.html" if "entry" in values else "tree.html"
-        above = [each for each in ancestors(location.path)[::-1] if each]
-        common = {"name": location.name, "path": location.path, "above": above}
-        return page.render(template, {**common, "commit": location.commit, **values})
+        path = location.path
+        start = len(path) + 1 if path else 0
+        common: dict[str, object] = {
+            "name": location.name,
+            "commit": location.commit,
+            "path": path,
+            "above": [each for each in ancestors(path)[::-1] if each],
+            "below": lambda found: page.below(found[start:]),
+        }
+        return page.render(template, {**common, **values})
 
     async def download(
         self, page: Page, repository: Path, location: "Location", view: "View", country: str

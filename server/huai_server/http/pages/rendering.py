@@ -157,6 +157,13 @@ class Page:
         )
         return f"{self._base}{place}{'?' + query_text if query_text else ''}"
 
+    def below(self, path: bytes) -> str:
+        """Return the address of a path below the page's own address, in few bytes."""
+        folder = self._place.rpartition("/")[2]
+        start = f"./{folder}/" if ":" in folder else f"{folder}/" if folder else "./"
+        language = f"?lang={self._explicit}" if self._explicit else ""
+        return f"{start}{quote(path, safe='/')}{language}"
+
     def age(self, seconds: int) -> str:
         """Return how long ago `seconds` (since the epoch) was, translated, in one unit.
 
