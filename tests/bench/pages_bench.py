@@ -55,11 +55,14 @@ def figures(stand: Stand) -> Iterator[Figure]:
     search = "/modules/large/tree/latest?q="
     with serving(server) as serve:
         site = Site(serve)
+        top = "/modules/large/tree/latest"
+        yield Figure(f"first view of the top of {entries}", site.view(top).seconds, "s", goal=_TIME)
         yield Figure(f"first search in {entries}", site.view(search + "none").seconds, "s")
         for title, path in {
             f"front page of {MODULES} modules": "/",
             f"page of a module with {COMMITS} commits": "/modules/module-007",
             f"{MIRRORS} mirrors of {MIRRORED} modules": "/mirrors",
+            f"top of {entries}": top,
             f"search in {entries}": search + "7a3",
             f"search in {entries} without a hit": search + "none",
             f"search in all {MODULES + 2} modules": "/search?q=7a3",

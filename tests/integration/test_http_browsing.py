@@ -11,12 +11,16 @@ import httpx
 import pytest
 from fastapi import Request, Response
 
+from huai_program.humanize import human
 from huai_schema.paths import RelPath
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.browse import Browser, Location, View
+from huai_server.http.pages.reading import open_commit
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.search import Hits, Searcher
+from huai_server.http.pages.totals import TotalsCounter
 from tests.support.html import Element, parse
+from tests.support.processes import until
 from tests.support.upstream import Site, Upstream, site
 
 HOSTILE = {
@@ -200,6 +204,36 @@ def test_a_large_directory_is_entered_by_letters_and_a_small_one_is_sorted(
     address = f"/modules/{up.name}/tree/1/large?sort=size"
     (later,) = linked(get(client, address), "next")
     assert len(names(follow(client, address, later)[1])) == 100
+
+
+def test_a_directory_has_the_size_and_number_of_its_files(
+    client: httpx.Client, up: Upstream
+) -> None:
+    up.many(b"large", 300)
+    up.put(b"small/deep/file", b"x" * 2048)
+    up.at(b"small/link").symlink_to("away")
+    up.put(b"small/empty", b"")
+    up.commit()
+    tree = f"/modules/{up.name}/tree/1"
+    cells = {row.one("th").text: row.all("td")[0].text for row in get(client, tree).all("tr")[1:]}
+    size = sum(each.stat().st_size for each in up.at(b"large").iterdir())
+    assert cells == {"large/": f"300 files {human(size)}", "small/": "2 files 2.0 KiB"}
+    for address in (f"/api/v1{tree}", f"/api/v1/modules/{up.name}/tree/latest"):
+        large, small = client.get(address).json()["entries"]
+        assert (large["files"], large["size"]) == (300, size)
+        assert (small["files"], small["size"]) == (2, 2048)
+
+
+def test_what_takes_longer_is_counted_for_the_next_page(up: Upstream) -> None:
+    up.many(b"large", 300)
+    up.commit()
+    snapshot = open_commit(up.places.repository, "1").snapshot
+    entries = [*snapshot.entries()]
+    counter = TotalsCounter(seconds=0)
+    assert counter.read(snapshot, entries) == {}
+    until(lambda: counter.read(snapshot, entries))
+    totals = counter.read(snapshot, entries)
+    assert {path: each.files for path, each in totals.items()} == {b"": 300, b"large": 300}
 
 
 def test_a_search_finds_names_and_parts_of_paths(client: httpx.Client, up: Upstream) -> None:

@@ -215,6 +215,17 @@ def name_index_calls(tree: Path, call: HeldCall) -> Calls:
     return search, {"search": search}
 
 
+def subtree_totals_calls(tree: Path, call: HeldCall) -> Calls:
+    lookup = _native.Lookup(*lent_objects(tree, call), 1000)
+    totals = _native.SubtreeTotals(1000)
+    call.is_inside.clear()
+
+    def count() -> object:
+        return totals.count(lookup, [b""], 60)
+
+    return count, {"count": count}
+
+
 def bundle_calls(tree: Path, call: HeldCall) -> Calls:
     objects, root = lent_objects(tree, call)
     paths = b"file\0a/0\0"
@@ -332,6 +343,7 @@ OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "Walk": walk_calls,
     "Lookup": lookup_calls,
     "NameIndex": name_index_calls,
+    "SubtreeTotals": subtree_totals_calls,
     "BundleReader": bundle_calls,
     "Digested": digested_calls,
     "FileList": file_list_calls,

@@ -9,7 +9,8 @@ use huai_format::diff::{Comparison, Sink};
 use huai_format::entries::Entry;
 use huai_format::path::RelPath;
 use huai_format::snapshots::{EntryLimit, Lookup, ObjectReader, Snapshot, Walk, piece_key};
-use huai_format::walks::{check_hardlinks, check_hardlinks_at};
+use huai_format::walks::{SubtreeTotals, check_hardlinks, check_hardlinks_at};
+use huai_format::write::Totals;
 use huai_git::error::{Error, Result};
 use huai_git::object::Kind;
 use huai_git::oid::Oid;
@@ -443,4 +444,36 @@ fn what_the_reader_says_is_handed_on() {
     let (one, other) = (Oid::new([1; 20]), Oid::new([2; 20]));
     let error = compare_limited(&objects, (one, 1), (other, 1), 1).unwrap_err();
     assert!(matches!(error, Error::Lent(said) if said.to_string() == "not here"));
+}
+
+#[test]
+fn directories_are_counted_once_and_again_only_where_they_changed() {
+    let objects = Objects::default();
+    let inner = objects.own("l\t>x\t0\nx\t3\t0\n", &[]);
+    let shared = objects.own("", &[("f", inner)]);
+    let root = objects.own("a\t1\t0\nd/\t7\nb\t10\t0\n", &[("e", shared)]);
+    let changed = objects.own("a\t5\t0\n", &[("e", shared)]);
+    let mut totals = SubtreeTotals::new(9);
+    let mut count = |tree, path: &str, is_stopped: bool| {
+        *objects.read.borrow_mut() = 0;
+        let reader = &objects;
+        let mut lookup = Lookup::new(Snapshot { reader, tree }, 99);
+        let path = RelPath::trusted(path.as_bytes().to_vec());
+        let sum = totals.count(&mut lookup, &path, &|| is_stopped).unwrap();
+        let sum = sum.map(
+            |Totals {
+                 files,
+                 symlinks,
+                 bytes,
+             }| (files, symlinks, bytes),
+        );
+        (sum, *objects.read.borrow())
+    };
+    assert_eq!(count(root, "", true).0, None);
+    assert_eq!(count(root, "d", true).0, Some((1, 0, 10)));
+    // The trees of the root and two below it, and their manifests.
+    assert_eq!(count(root, "", false), (Some((3, 1, 14)), 6));
+    assert_eq!(count(root, "", true), (Some((3, 1, 14)), 0));
+    assert_eq!(count(changed, "", false), (Some((2, 1, 8)), 2));
+    assert_eq!(count(changed, "e", true).0, Some((1, 1, 3)));
 }

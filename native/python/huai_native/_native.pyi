@@ -620,6 +620,24 @@ class Lookup:
         """Return one own directory in tree order; own subdirectories are path and id."""
 
 @final
+class SubtreeTotals:
+    """Sums of what is below directories of any snapshots; `most` of them are kept.
+
+    They are kept by the ids of trees, so what is unchanged since another commit is not read again.
+    One thread counts at a time.
+    """
+
+    def __new__(cls, most: int) -> SubtreeTotals: ...
+    def count(
+        self, lookup: Lookup, paths: Sequence[bytes], seconds: float
+    ) -> list[tuple[int, int, int] | None]:
+        """Return the files, symlinks and bytes below each directory, 0 for a missing one.
+
+        None for those that `seconds` do not suffice to read; a later call continues.  Raises
+        `FormatError` if metadata are damaged; exceptions of the reader are passed on unchanged.
+        """
+
+@final
 class NameIndex:
     """The names of a module's snapshots, which keeps about `most` bytes for searches to come.
 

@@ -94,6 +94,8 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::snapshot::{Lookup, Walk, read_own_directory};
     #[pymodule_export]
+    use crate::snapshots::subtree_totals::SubtreeTotals;
+    #[pymodule_export]
     use crate::source::{EntryList, RsyncList, TextList, compare_file_lists, read_recent};
     #[pymodule_export]
     use crate::stage::arrived::{ArrivedFiles, find_twins};

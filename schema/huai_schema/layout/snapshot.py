@@ -121,6 +121,12 @@ class Snapshot:
         listing, batch, total = part
         return Listing._make(listing), batch_entries(batch), total
 
+    def totals(
+        self, sums: _native.SubtreeTotals, paths: Sequence[RelPath], seconds: float
+    ) -> list[tuple[int, int, int] | None]:
+        """Return the files, symlinks and bytes below directories, as `SubtreeTotals.count` does."""
+        return sums.count(self._lookup, paths, seconds)
+
     def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
         """Yield the listings of the directory at `path` and all below it, in tree order.
 

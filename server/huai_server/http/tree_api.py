@@ -15,7 +15,7 @@ from pydantic import Field
 
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import Difference
-from huai_schema.entries import Entry, entry_values
+from huai_schema.entries import Directory, Entry, entry_values
 from huai_schema.paths import path_as_text
 from huai_server.http.access import Access
 from huai_server.http.any_path import parse_number, requested_path
@@ -32,6 +32,7 @@ from huai_server.http.pages.reading import (
     read_place,
 )
 from huai_server.http.pages.search import Hits, encode_text
+from huai_server.http.pages.totals import DirectoryTotals
 from huai_server.store.repository import Head
 
 _ABOVE = 7
@@ -73,7 +74,10 @@ class EntryModel(Model):
     mode: int
     owner: str
     group: str
-    size: int = Field(default=0, description="of a file")
+    size: int | None = Field(default=0, description="of a file, or of the files below a directory")
+    files: int | None = Field(
+        default=0, description="below a directory; null: not counted yet, or in a search"
+    )
     link: str | None = Field(default=None, description="the first path of a hardlink group")
     digest: str | None = Field(default=None, description="BLAKE3-256 in hex; null: not computed")
     target: str = Field(default="", description="of a symlink")
@@ -176,9 +180,10 @@ def router(access: Access, browser: Browser) -> APIRouter:
                 hits = browser.searcher.search(repository, opened.snapshot, path, needle)
                 return {"serial": opened.head.info.serial, **_hits_values(hits), "next": None}
             entries, following = read_place(opened, path, parse_number(start))[:2]
+            totals = browser.totals.read(opened.snapshot, entries)
             return {
                 "serial": opened.head.info.serial,
-                "entries": [*map(_entry_values, entries)],
+                "entries": [_entry_values(each, totals.get(each.path)) for each in entries],
                 "next": following,
                 "complete": True,
             }
@@ -233,8 +238,13 @@ def _hits_values(hits: Hits) -> dict[str, Any]:
     return {"entries": [*map(_entry_values, hits.entries)], "complete": hits.limit is None}
 
 
-def _entry_values(entry: Entry) -> dict[str, object]:
-    return {"path": path_as_text(entry.path), **(entry_values(entry) or {})}
+def _entry_values(entry: Entry, below: DirectoryTotals | None = None) -> dict[str, object]:
+    """Return an entry, for JSON; `below` has the totals of a directory, None if not known."""
+    values = {"path": path_as_text(entry.path), **(entry_values(entry) or {})}
+    if isinstance(entry, Directory):
+        files, size = (below.files, below.bytes) if below else (None, None)
+        values |= {"size": size, "files": files}
+    return values
 
 
 def _commit_values(head: Head) -> dict[str, Any]:

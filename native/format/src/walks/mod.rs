@@ -5,6 +5,7 @@ mod found_digests;
 mod hardlink;
 mod part;
 mod shards;
+mod subtree_totals;
 mod undigested;
 
 pub use digested::{Digested, DigestedFile};
@@ -12,4 +13,5 @@ pub use found_digests::FoundDigests;
 pub use hardlink::{check_hardlinks, check_hardlinks_at};
 pub use part::read_part;
 pub use shards::plan_shards;
+pub use subtree_totals::SubtreeTotals;
 pub use undigested::{Undigested, UndigestedFile};

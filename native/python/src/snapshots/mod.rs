@@ -10,3 +10,4 @@ pub(crate) mod listings;
 pub(crate) mod name_index;
 pub(crate) mod shards;
 pub(crate) mod snapshot;
+pub(crate) mod subtree_totals;

@@ -1,6 +1,6 @@
 //! Reading snapshots.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use huai_format::diff::Columns;
 use huai_format::path::RelPath;
@@ -53,6 +53,12 @@ pub(crate) fn read_own_directory<'py>(
 /// A lookup of paths in a snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Lookup(Guarded<snapshots::Lookup<Reader>>);
+
+impl Lookup {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, snapshots::Lookup<Reader>> {
+        self.0.lock()
+    }
+}
 
 #[pymethods]
 impl Lookup {

@@ -35,6 +35,7 @@ from huai_server.http.pages.reading import (
 from huai_server.http.pages.recipes import download_urls
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.search import AllHits, Searcher, encode_text
+from huai_server.http.pages.totals import TotalsCounter
 from huai_server.mirrors.states import MirrorState
 from huai_server.store.block_indices import block_index_path
 from huai_server.store.repository import Head
@@ -56,6 +57,7 @@ class Browser:
         """`read_small` is that of `ContentApp`."""
         self._read_small = read_small
         self.searcher = Searcher()
+        self.totals = TotalsCounter()
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(
@@ -71,7 +73,7 @@ class Browser:
             if needle:
                 hits = self.searcher.search(repository, opened.snapshot, location.path, needle)
                 return values | {"hits": hits}
-            return values | _directory_or_file(repository, opened, location, view)
+            return values | _directory_or_file(repository, opened, location, view, self.totals)
 
         values = await self.read(page.client, read)
         if isinstance(file := values.get("readme"), File):
@@ -191,7 +193,7 @@ class View(NamedTuple):
 
 
 def _directory_or_file(
-    repository: Path, opened: Opened, location: Location, view: View
+    repository: Path, opened: Opened, location: Location, view: View, counter: TotalsCounter
 ) -> dict[str, object]:
     """Return a leaf, or a part of a directory, as the template needs it."""
     path = location.path
@@ -199,7 +201,8 @@ def _directory_or_file(
     if place.total is not None:
         order = view.order if place.total <= SORTED_NAMES else None
         values = {"directory": place, "start": view.start, "rows": ROWS, "order": order}
-        return {**values, "readme": place.readme}
+        totals = counter.read(opened.snapshot, place.entries)
+        return {**values, "readme": place.readme, "totals": totals}
     entry = place.entries[0]
     urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
     past = None if view.past is None else versions(repository, path, view.past)
