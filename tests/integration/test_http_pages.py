@@ -1,5 +1,6 @@
 """The pages of a running server: their text, their language, and what they never do."""
 
+import asyncio
 import gzip
 import time
 import tomllib
@@ -10,9 +11,14 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 
+from huai_program.tables import convert
+from huai_server.config.tables import Listen
+from huai_server.http.app import Application
+from huai_server.http.pages import browse
 from tests.support.committing import run_server
 from tests.support.html import Element, parse
 from tests.support.http_fixtures import Repository
+from tests.support.http_server import Folder
 from tests.support.serving import serving
 from tests.support.upstream import Site, Upstream
 
@@ -311,6 +317,22 @@ def test_a_first_view_is_light(place: Site, up: Upstream) -> None:
             assert sum(map(len, bodies)) < PLAIN, page
             assert sum(len(gzip.compress(each, 5)) for each in bodies) < COMPRESSED, page
         assert client.get("/pages/other.css").status_code == 404
+
+
+def test_a_module_has_a_page_while_all_readers_are_busy(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_READERS", "_WAIT_SECONDS"):
+        monkeypatch.setattr(browse, name, 0)
+    settings = convert("the options of a test", {"port": 0}, Listen)
+    transport = httpx.ASGITransport(Application(settings, Folder(repository.path.parent)))  # type: ignore[arg-type]
+
+    async def ask() -> list[int]:
+        async with httpx.AsyncClient(transport=transport, base_url="http://host") as client:
+            addresses = ("/modules/m", "/modules/m/tree/latest")
+            return [(await client.get(each)).status_code for each in addresses]
+
+    assert asyncio.run(ask()) == [200, 503]
 
 
 def test_a_page_is_not_sent_again(repository: Repository, client: httpx.Client) -> None:

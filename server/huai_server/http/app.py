@@ -41,7 +41,7 @@ from huai_server.http.pages import app as pages
 from huai_server.http.pages.browse import Browser
 from huai_server.http.pages.history import read_days, read_recent
 from huai_server.http.pages.rendering import Page
-from huai_server.http.pages.status import Now
+from huai_server.http.pages.status import Now, read_offer
 from huai_server.http.settings import Registry
 from huai_server.http.webhooks.keeper import WebHooks
 
@@ -93,11 +93,12 @@ class Application:
         self.api.include_router(metalinks.router(registry, access, known_mirrors))
         self.api.include_router(receive.router(registry, access, known_mirrors.commits))
         self.api.include_router(routes.router(heads, access, known_mirrors))
-        recent = BranchCache(registry, read_recent)
-        days = BranchCache(registry, read_days)
+        recent, days = BranchCache(registry, read_recent), BranchCache(registry, read_days)
+        offers = BranchCache(registry, read_offer)
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         browser, hooks = Browser(self.content.read_small), self.webhooks
-        now = Now(registry, heads, facts, sources, known_mirrors, recent, days, hooks, browser)
+        cached = recent, days, offers
+        now = Now(registry, heads, facts, sources, known_mirrors, *cached, hooks, browser)
         self.api.include_router(tree_api.router(access, browser))
         self.api.include_router(pages.router(access, now, self.api.openapi))
         self.api.include_router(metrics.router(heads, facts, known_mirrors, sources, access))

@@ -35,6 +35,16 @@ class Recipe(NamedTuple):
     """The text after it; None if the URL is not part of the text."""
 
 
+class Layouts(NamedTuple):
+    """The package managers whose layout a tree has."""
+
+    apt: Sequence[bytes]
+    """The first suite, and its components; empty without packages for APT."""
+    pip: bool
+    pacman: bool
+    dnf: bool
+
+
 def recipes(name: str, content_urls: Sequence[str]) -> list[Recipe]:
     """Return the ways to mirror a module, huai's first; rsync only with an rsync content URL."""
     word, folder = quote(name), quote(_FOLDER + name)
@@ -66,19 +76,26 @@ def key_recipe(keys: Sequence[str], threshold: int) -> Recipe:
     return Recipe("client.toml", "\n".join(lines))
 
 
-def package_recipes(name: str, content_urls: Sequence[str], snapshot: Snapshot) -> list[Recipe]:
-    """Return how package managers use a tree, as far as its top has their layout."""
+def read_layouts(snapshot: Snapshot) -> Layouts:
+    """Find the layouts of package repositories at the top of a tree."""
+    pip = _has(snapshot, b"simple") and _has(snapshot, b"packages")
+    dnf = snapshot.leaf(RelPath(b"repodata/repomd.xml")) is not None
+    return Layouts(_apt_words(snapshot), pip, _has(snapshot, b"core/os"), dnf)
+
+
+def package_recipes(name: str, content_urls: Sequence[str], layouts: Layouts) -> list[Recipe]:
+    """Return how package managers use a tree with these layouts."""
     url = next(iter(download_urls(content_urls, b"")), "").rstrip("/")
     if not url:
         return []
     uses = []
-    if words := _apt_words(snapshot):
-        uses.append(Recipe("apt", f"deb {url} {b' '.join(words).decode('ascii')}"))
-    if _has(snapshot, b"simple") and _has(snapshot, b"packages"):
+    if layouts.apt:
+        uses.append(Recipe("apt", f"deb {url} {b' '.join(layouts.apt).decode('ascii')}"))
+    if layouts.pip:
         uses.append(Recipe("pip", f"pip install --index-url {quote(url + '/simple/')} PACKAGE"))
-    if _has(snapshot, b"core/os"):
+    if layouts.pacman:
         uses.append(Recipe("pacman", f"Server = {url}/$repo/os/$arch"))
-    if snapshot.leaf(RelPath(b"repodata/repomd.xml")):
+    if layouts.dnf:
         uses.append(Recipe("dnf", f"[{name}]\nname={name}\nbaseurl={url}/"))
     return uses
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fastapi import Response
 
 from huai_program.durations import seconds
-from huai_schema.codec.keys import read_keys
+from huai_schema.codec.keys import Keys, read_keys
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.branch_cache import BranchCache
@@ -32,12 +32,19 @@ from huai_server.http.pages.history import (
     tally_periods,
 )
 from huai_server.http.pages.reading import open_head
-from huai_server.http.pages.recipes import Recipe, key_recipe, package_recipes, recipes
+from huai_server.http.pages.recipes import (
+    Layouts,
+    Recipe,
+    key_recipe,
+    package_recipes,
+    read_layouts,
+    recipes,
+)
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.state import WORDS, Due, State, state_of
 from huai_server.http.settings import Registry
 from huai_server.http.webhooks.keeper import WebHooks
-from huai_server.store.repository import Head
+from huai_server.store.repository import Head, Repository
 
 _MODULES, _ROWS = 40, 25
 """The modules, and the commits of one, on a page."""
@@ -65,6 +72,15 @@ class ModuleRow(NamedTuple):
         return WORDS[self.state]
 
 
+class Offer(NamedTuple):
+    """The facts that the page of a module takes from the content of its newest commit."""
+
+    content_urls: Sequence[str]
+    keys: Keys | None
+    """The keys that sign the module; None if it is not signed."""
+    layouts: Layouts
+
+
 class Now(NamedTuple):
     """The sources of facts on pages."""
 
@@ -75,6 +91,7 @@ class Now(NamedTuple):
     known_mirrors: KnownMirrors
     recent: BranchCache[Recent]
     days: BranchCache[Days]
+    offers: BranchCache[Offer]
     webhooks: WebHooks
     browser: Browser
 
@@ -147,9 +164,7 @@ async def module_page(
         period = period if period in charts.PERIODS else "month"
         max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
         own_urls = now.registry.served().content_urls.get(name, ())
-        urls, ways = await now.browser.read(
-            page.client, lambda: _ways(repository, name, row.commits[0], own_urls)
-        )
+        urls, ways = await _ways(repository, name, own_urls, now)
         values |= {
             "newest": row.commits[0],
             "mirrors": await now.known_mirrors.states(name, repository),
@@ -168,24 +183,34 @@ async def module_page(
     return page.render("module.html", values)
 
 
-def _ways(
-    repository: Path, name: str, head: Head, own_urls: Sequence[str]
+def read_offer(repository: Repository, _: object) -> tuple[str | None, Offer | None]:
+    """Return the newest commit's id, and what it offers; None twice without one (`BranchCache`)."""
+    if (head := repository.head()) is None:
+        return None, None
+    _, snapshot, descriptor = open_head(repository.path, head)
+    chain = read_keys(bytes.fromhex(head.tree), snapshot.reader) if head.valid_until else None
+    keys = chain.newest if chain else None
+    return head.commit, Offer(descriptor.content_urls, keys, read_layouts(snapshot))
+
+
+async def _ways(
+    repository: Path, name: str, own_urls: Sequence[str], now: Now
 ) -> tuple[Sequence[str], list[Recipe]]:
     """Return the content URLs of a module, and the ways to mirror and use it.
 
     `own_urls` replace the URLs of the commit.  A damaged commit is logged, and has neither.
     """
     try:
-        _, snapshot, descriptor = open_head(repository, head)
-        urls = own_urls or descriptor.content_urls
-        chain = read_keys(bytes.fromhex(head.tree), snapshot.reader) if head.valid_until else None
-        uses = package_recipes(name, urls, snapshot)
+        offer = await now.offers.get(repository)
     except HuaiError as error:
-        _log.warning("%s: %s", repository.name, error.message)
+        _log.warning("%s: %s", name, error.message)
+        offer = None
+    if offer is None:
         return own_urls, recipes(name, own_urls)
+    urls = own_urls or offer.content_urls
     own, *other = recipes(name, urls)
-    keys = [key_recipe(chain.newest.keys, chain.newest.threshold)] if chain else []
-    return urls, [own, *keys, *other, *uses]
+    keys = [key_recipe(offer.keys.keys, offer.keys.threshold)] if offer.keys else []
+    return urls, [own, *keys, *other, *package_recipes(name, urls, offer.layouts)]
 
 
 async def _charts(

@@ -7,7 +7,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_server.http.pages.recipes import download_urls, package_recipes, recipes
+from huai_server.http.pages.recipes import download_urls, package_recipes, read_layouts, recipes
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import snapshot, tree_of
 
@@ -57,6 +57,6 @@ def test_the_use_of_packages_takes_few_reads_however_large_the_tree_is() -> None
         objects = MemoryObjects()
         tree = snapshot(tree_of(*(Directory(RelPath(path), 0) for path in paths)), objects).tree
         counted = CountedSnapshot(objects, tree)
-        uses = package_recipes("m", URLS, counted)
+        uses = package_recipes("m", URLS, read_layouts(counted))
         assert [each.tool for each in uses] == expected
         assert counted.parts <= 21
