@@ -78,10 +78,11 @@ def _add_status(routes: APIRouter, access: Access, now: Now) -> None:
         return await mirrors_page(Page(request), access.modules(request.scope), view, now)
 
     @routes.get("/operator")
-    async def operator(request: Request) -> Response:
+    async def operator(request: Request, start: str = "") -> Response:
         """Connections, disk use, failures and what expires, for who runs the server."""
         access.check_operator(request.scope)
-        return await operator_page(Page(request), access.modules(request.scope, "operator"), now)
+        modules = access.modules(request.scope, "operator")
+        return await operator_page(Page(request), modules, parse_number(start), now)
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "", period: str = "") -> Response:

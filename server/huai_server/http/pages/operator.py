@@ -25,7 +25,9 @@ from huai_server.store.disk_use import DiskUse, disk_use
 
 _WORKS = ("commit", "scrub", "publish")
 _RUNS = 60
-"""The most runs on the page."""
+"""The most runs on the page, and the most tokens."""
+_MODULES = 40
+"""The most modules on the page."""
 
 
 class Upkeep(NamedTuple):
@@ -34,8 +36,6 @@ class Upkeep(NamedTuple):
     use: DiskUse
     failures: Mapping[str, Streak]
     """The failed runs by command, until one succeeds; recorded if `[notify]` is configured."""
-    runs: Mapping[str, Run]
-    """The last run of each command."""
 
 
 class OperatorRow(NamedTuple):
@@ -57,68 +57,81 @@ class RunRow(NamedTuple):
     run: Run
 
 
-async def operator_page(page: Page, modules: Mapping[str, Path], now: Now) -> Response:
-    """Return the page of an operator who may see these modules."""
+async def operator_page(page: Page, modules: Mapping[str, Path], start: int, now: Now) -> Response:
+    """Return the page of an operator who may see these modules; rows begin with number `start`."""
+    names = sorted(modules)[start : start + _MODULES]
+    places = {name: ModulePlaces(repository.parent) for name, repository in modules.items()}
 
-    def read() -> tuple[Mapping[str, Upkeep | None], Sequence[Token] | None, int | None]:
+    def read() -> tuple[
+        Mapping[str, Upkeep | None],
+        Mapping[str, Mapping[str, Run]],
+        Sequence[Token] | None,
+        int | None,
+    ]:
         """Return what folders record: by module, of tokens, and the free bytes; None if unknown."""
-        places = {name: ModulePlaces(repository.parent) for name, repository in modules.items()}
         root = next((each.root for each in places.values()), None)
-        upkeep = {name: _read_upkeep(each) for name, each in places.items()}
+        upkeep = {name: _read_upkeep(places[name]) for name in names}
+        last = {name: _read_runs(each) for name, each in places.items()}
         if root is None:
-            return upkeep, (), None
-        return upkeep, _read_tokens(root, modules), _free_bytes(root)
+            return upkeep, last, (), None
+        return upkeep, last, _read_tokens(root, modules), _free_bytes(root)
 
-    upkeep, tokens, free = await asyncio.to_thread(read)
+    upkeep, last, tokens, free = await asyncio.to_thread(read)
     rows = [
         OperatorRow(
-            await module_row(page, name, repository, now),
+            await module_row(page, name, modules[name], now),
             upkeep[name],
             now.facts.fallback_clients(name),
         )
-        for name, repository in sorted(modules.items())
+        for name in names
     ]
     traffic, git = now.sources.traffic, now.sources.git.transfers
-    runs = _runs(upkeep, now.webhooks.deliveries(modules))
+    runs = _runs(last, now.webhooks.deliveries(modules))
     hidden = now.registry.served().private.keys() - modules.keys()
     # A module that is no longer served may have been private.
     slow = [each for each in traffic.slow.slowest() if each.module in {"", *modules}]
     values = {
         "rows": rows,
+        "start": start,
+        "later": start + _MODULES if start + _MODULES < len(modules) else None,
         "runs": runs[:_RUNS],
         "more_runs": len(runs) - len(runs[:_RUNS]),
         "least": LEAST_SECONDS,
         "slow": [each for each in slow if not _names(each.path, hidden)][:KEPT],
-        "tokens": tokens,
+        "tokens": tokens and tokens[:_RUNS],
+        "more_tokens": len(tokens or ()) - len((tokens or ())[:_RUNS]),
         "free": free,
         "connections": now.sources.connections,
         "fetches": traffic.running["git"] + traffic.running["content"],
         "subscribers": traffic.running["events"],
         "git": git,
-        "clients": sum(row.clients or 0 for row in rows),
+        "clients": sum(now.facts.fallback_clients(name) or 0 for name in modules),
     }
     return page.render("operator.html", values)
 
 
 def _read_upkeep(places: ModulePlaces) -> Upkeep | None:
-    """Return disk use, failures and last runs of a module; None if the folder cannot be read."""
+    """Return disk use and failures of a module; None if the folder cannot be read."""
     try:
         streaks = {work: load(places.notified(work)) for work in _WORKS}
         # A run that is not over counts as failed.
         failures = {work: each for work, each in streaks.items() if each.failed > each.running}
-        return Upkeep(disk_use(places), failures, read_runs(places))
+        return Upkeep(disk_use(places), failures)
     except (OSError, HuaiError):
         return None
 
 
-def _runs(upkeep: Mapping[str, Upkeep | None], deliveries: Sequence[Delivery]) -> list[RunRow]:
+def _read_runs(places: ModulePlaces) -> Mapping[str, Run]:
+    """Return the last run of each command; none if the folder cannot be read."""
+    try:
+        return read_runs(places)
+    except (OSError, HuaiError):
+        return {}
+
+
+def _runs(last: Mapping[str, Mapping[str, Run]], deliveries: Sequence[Delivery]) -> list[RunRow]:
     """Return the last runs and deliveries, failed ones first, then the newest first."""
-    rows = [
-        RunRow(name, work, run)
-        for name, each in upkeep.items()
-        if each is not None
-        for work, run in each.runs.items()
-    ]
+    rows = [RunRow(name, work, run) for name, runs in last.items() for work, run in runs.items()]
     for delivery in deliveries:
         code = ExitCode.NETWORK if delivery.error else ExitCode.OK
         run = Run(delivery.begun, delivery.seconds, code, delivery.error)
