@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import httpx
@@ -147,5 +148,19 @@ def test_the_page_tells_what_to_do_about_each_alert() -> None:
     page = (DOCS / "MONITORING.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| `(Huai\w+)` \|", page, re.MULTILINE)
     assert documented == re.findall(r"alert: (\w+)", rules)
-    board = json.loads((DOCS / "monitoring" / "dashboard.json").read_text(encoding="utf-8"))
+
+
+def test_the_dashboard_is_sound() -> None:
+    text = (DOCS / "monitoring" / "dashboard.json").read_text(encoding="utf-8")
+    board = json.loads(text)
+    declared = {each["name"] for each in board["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]\w*)", text)) == declared == {"source", "instance", "module"}
+    cells: list[tuple[int, int]] = []
+    for panel in board["panels"]:
+        place = panel["gridPos"]
+        columns = range(place["x"], place["x"] + place["w"])
+        cells += product(columns, range(place["y"], place["y"] + place["h"]))
+        assert columns.stop <= 24
+        assert len({each["refId"] for each in panel["targets"]}) == len(panel["targets"]) > 0
+    assert len(set(cells)) == len(cells)
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"]) > 0
