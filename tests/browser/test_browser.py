@@ -70,6 +70,10 @@ def accessibility_violations(browser: Chrome) -> list[dict[str, Any]]:
     return violations
 
 
+def in_chinese(path: str) -> str:
+    return ("&" if "?" in path else "?") + "lang=zh"
+
+
 def serial(browser: Chrome) -> str:
     return text(browser, "#modules tbody td:nth-of-type(3)")
 
@@ -83,7 +87,7 @@ def until_serial(browser: Chrome, number: str) -> None:
 def test_everybody_can_use_each_page(browser: Chrome, served: str, scheme: str) -> None:
     set_colors(browser, scheme)
     for path in PAGES:
-        browser.get(served + path)
+        browser.get(served + path + (in_chinese(path) if scheme == "dark" else ""))
         violations = accessibility_violations(browser)
         faults = [(each["id"], [node["html"] for node in each["nodes"]]) for each in violations]
         assert faults == [], path
@@ -174,9 +178,10 @@ def test_the_keyboard_is_enough(browser: Chrome, served: str) -> None:
 def test_no_page_needs_sideways_scrolling(browser: Chrome, served: str, pixels: int) -> None:
     set_size(browser, pixels)
     for path in PAGES:
-        browser.get(served + path)
-        wide = "return document.documentElement.scrollWidth - window.innerWidth"
-        assert browser.execute_script(wide) <= 0, path
+        for language in ("", in_chinese(path)):
+            browser.get(served + path + language)
+            wide = "return document.documentElement.scrollWidth - window.innerWidth"
+            assert browser.execute_script(wide) <= 0, path
 
 
 def test_a_command_can_be_copied_with_the_address_of_the_page(browser: Chrome, served: str) -> None:
@@ -223,12 +228,25 @@ def test_a_slash_leads_to_the_search(browser: Chrome, served: str) -> None:
     assert browser.switch_to.active_element.get_attribute("value") == "more"
 
 
+@pytest.mark.usefixtures("operator")
 def test_all_is_there_without_a_script(browser: Chrome, served: str) -> None:
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    for path in PAGES:
+        texts = []
+        for disabled in (False, True):
+            browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": disabled})
+            browser.get(served + path)
+            texts.append(words_of(browser))
+        assert texts[0] == texts[1] != [], path
     browser.get(served)
     assert "2" in browser.find_element(By.CSS_SELECTOR, "tbody tr").text
     browser.find_element(By.CSS_SELECTOR, "tbody a").click()
     assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2
+
+
+def words_of(browser: Chrome) -> list[str]:
+    """Return the headings and links to entries that a page shows."""
+    elements = browser.find_elements(By.CSS_SELECTOR, "main :is(h1, h2, dt, tbody a)")
+    return [each.text for each in elements]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
