@@ -69,17 +69,16 @@ impl<'a> NewEntry<'a> {
                 self.attributes.set_of_symlink(directory, name, unowned)
             }
             NewKind::Link(leader) => make_link(ground, leader, directory, name),
-            NewKind::Directory => self.make_directory(ground, directory, name, unowned),
+            NewKind::Directory => self.make_directory(ground, directory, name),
         }
     }
 
-    /// Make a directory.  Sets its attributes only with a building folder; else the caller sets them once its entries exist.
+    /// Make a directory.  With a building folder sets its attributes already; the caller sets them once its entries exist.
     fn make_directory(
         &self,
         ground: &Ground,
         directory: BorrowedFd<'_>,
         name: &[u8],
-        unowned: &mut u64,
     ) -> Result<(), Errno> {
         change::make_directory(directory, name)?;
         if !ground.keeps {
@@ -90,7 +89,8 @@ impl<'a> NewEntry<'a> {
         if !ground.privileged {
             first.mode |= OWNER_MAY_ALL; // or it could not be renamed
         }
-        first.set(opened.as_fd(), unowned)
+        // An owner that may not be set is counted when the caller sets it.
+        first.set(opened.as_fd(), &mut 0)
     }
 }
 

@@ -15,6 +15,7 @@ from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.fallback.sparse.maker import Maker, delete_tree
 from tests.support.old_kernels import OPENAT2, without_call
 from tests.support.schema.lines import encode_leaf
+from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, snapshot, tree_of
 from tests.support.unprivileged import as_nobody
 
@@ -95,6 +96,20 @@ def test_owners_as_lines_spell_them(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         assert [(each.st_uid, each.st_gid) for each in statuses] == [(7, 8), (0, 9), (0, 0)]
         assert owners.unknown == {r"user 'no\tbody knows'"}
+
+
+def test_an_owner_that_cannot_be_set_counts_once(short_path: Path) -> None:
+    objects = MemoryObjects()
+    before = snapshot(tree_of(), objects)
+    after = snapshot(tree_of(directory(b"d"), file(b"d/f")), objects)
+    short_path.chmod(0o777)
+
+    def work() -> int:
+        kind = SparseKind(short_path)
+        kind.make(short_path / "g", before, OwnerIds())
+        return kind.plan(short_path / "g", before, after, OwnerIds()).run()
+
+    assert as_nobody(work) == 2
 
 
 def test_a_failure_names_its_path(tmp_path: Path) -> None:
