@@ -131,11 +131,13 @@ chmod
 rename ./s/a
 rename ./s/a from=./s/b
 rename ./s/a dest=./other/b
+rename ./s/a dest=./s/b c
+link ./s/a dest=b c
 explode ./s/a
 at INFO: some message of the program
 ";
     let read = read("btrfs-dump", "", list);
-    assert_eq!((read.refused().0, read.is_cut()), (11, false));
+    assert_eq!((read.refused().0, read.is_cut()), (13, false));
     assert_eq!(paths(read), [""; 0]);
 }
 

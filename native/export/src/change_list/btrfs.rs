@@ -50,7 +50,12 @@ pub(super) fn read_line(line: &[u8], snapshot: &mut Option<Vec<u8>>) -> Option<V
         perhaps,
     };
     let path = within(&path)?;
-    let destination = || Some(take_field(rest)?.0.strip_prefix(b"dest=")?.to_vec());
+    let destination = || {
+        // Some versions escape no blanks here: then the path has no certain end.
+        let (field, after) = take_field(rest)?;
+        let is_last = after.trim_ascii().is_empty();
+        Some(field.strip_prefix(b"dest=").filter(|_| is_last)?.to_vec())
+    };
     Some(match &*command {
         b"rename" => vec![
             reading(path, true, true),
