@@ -44,9 +44,11 @@ impl Mtree {
         if line.starts_with(b"#") {
             return Ok(None);
         }
+        // Two are an escaped backslash.
+        let backslashes = line.iter().rev().take_while(|&&byte| byte == b'\\').count();
         let (part, goes_on) = match line.strip_suffix(b"\\") {
-            Some(part) => (part, true),
-            None => (line, false),
+            Some(part) if backslashes % 2 == 1 => (part, true),
+            _ => (line, false),
         };
         self.begun.extend_from_slice(part);
         if self.begun.len() > ENTRY_BYTES {
@@ -114,7 +116,7 @@ impl Mtree {
             return Ok(name.strip_prefix(b"./").unwrap_or(name).to_vec());
         }
         let path = match &self.directory {
-            None if name == b"." && is_directory => Vec::new(),
+            None if name == b"." && is_directory && !self.has_top => Vec::new(),
             None => return Err(Error::new("a name outside of all directories").within(show(name))),
             Some(_) if name == b"." => return Err(Error::new("the top is listed twice")),
             Some(above) if above.is_empty() => name.to_vec(),

@@ -151,17 +151,22 @@ fn mtree_by_directories() {
         "# ./d\nd               type=dir mode=0700 time=6.0\n",
         "    \\M-C\\M-<\\#    size=2 time=4.0 mode=0600 flags=none\n",
         "    pipe        type=fifo time=4.0\n",
+        "/set time=3.0 size=1\n    end\\\\\n",
         "# ./d\n..\n\n..\n\n",
     );
     let (listings, skipped, has_other_digests) = read(text.as_bytes(), 5).unwrap();
     let root = "/ 7.5: ln\t>one x\t5\nnew\\x0aline\\x5cb\t1\t5.000000001\n";
-    assert_eq!(listings, [root, "/d 6\tm700: ü#\t2\t4\tm600\n"]);
+    assert_eq!(
+        listings,
+        [root, "/d 6\tm700: end\\x5c\t1\t3\nü#\t2\t4\tm600\n"]
+    );
     assert_eq!((skipped, has_other_digests), (1, true));
     let directory = text.find("d   ").unwrap();
     for end in directory + 1..text.find("..\n").unwrap() {
         assert!(read(&text.as_bytes()[..end], 100).is_err(), "{end}");
     }
     assert!(refusal("# .\n/set type=file\n").contains("not complete"));
+    assert!(refusal(&format!("{text}. type=dir\n..\n")).contains("outside of all directories"));
 }
 
 #[test]
