@@ -220,7 +220,8 @@ class ReuseSources:
         renames = _native.Renames(planned.moves)
 
         def before(path: RelPath) -> RelPath:
-            """Return the path before the renames; `path` if it does not move or will be free."""
+            """Return the path before the renames."""
+            # No source is at a free path: a directory moves only if nothing else is below it.
             return RelPath(renames.before(path) or path)
 
         matching = Matching(fetches, planned.candidates, may_share=may_share)
