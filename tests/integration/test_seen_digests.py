@@ -236,5 +236,10 @@ def test_a_record_that_cannot_be_opened_does_not_end_a_sync(plain: Place) -> Non
     assert ended.code == 0
     assert "without digests of what arrives" in ended.err
     assert differences(up, down) == ""
+    spoil(down, "pool/2")
+    ended = down.verify("--content")
+    assert ended.code == 0, ended
+    assert "without the digests seen on arrival: " in ended.err
+    assert "10 files have no digest" in ended.err
     record.rmdir()
     assert checked(down) == ([], 0, 10)

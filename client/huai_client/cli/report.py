@@ -212,6 +212,8 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
         sample=request.sample,
         seed=None if request.sample is None else request.seed,
     )
+    if run.unopened:
+        console.warning(f"without the digests seen on arrival: {run.unopened}")
     if request.content and tally.undigested:
         console.warning(
             f"{counted(tally.undigested, 'file has', 'files have')} no digest, or may not be read "

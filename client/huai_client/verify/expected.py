@@ -35,10 +35,10 @@ _POLL_SECONDS = 0.1
 class ExpectedTree:
     """The applied commit as this tree should have it, at one moment."""
 
-    def __init__(self, mirror: Mirror, seen_digests: SeenDigests) -> None:
+    def __init__(self, mirror: Mirror, seen_digests: SeenDigests | None) -> None:
         """Wait, without a limit, until no run changes the tree; then read the applied commit.
 
-        `seen_digests` has those that its files had when they arrived, if the upstream states none.
+        `seen_digests` has those that its files had when they arrived, if any are recorded.
         Raises `NotSyncedError` without one, `StateError` or `DamagedRepositoryError` if it cannot
         be read.
         """
@@ -71,7 +71,9 @@ class ExpectedTree:
 
         Without a seen digest, and for all but the first name of a hardlink, returns it unchanged.
         """
-        if not isinstance(entry, File) or entry.digest is not None or entry.link is not None:
+        if self.seen_digests is None or not isinstance(entry, File):
+            return entry
+        if entry.digest is not None or entry.link is not None:
             return entry
         digest = self.seen_digests.find(entry)
         return entry if digest is None else entry._replace(digest=digest)

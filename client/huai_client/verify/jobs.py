@@ -173,7 +173,7 @@ def _compared(
         return expected.selection.directory(path) is not None
 
     steps = comparison.steps()
-    if content and not expected.seen_digests.is_empty:
+    if content and expected.seen_digests and not expected.seen_digests.is_empty:
         files = _seen_files(expected, listings, part.scope)
         steps = _with_seen(view, expected, comparison.steps(size=BATCH), files)
     return StartedJob(steps, lambda: comparison.extraneous(comes))

@@ -8,12 +8,14 @@ Rule: a part is recorded as verified when all of it was read, with the number of
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
 from huai_client.diff.remains import check_destination
 from huai_client.state.seen import SeenDigests
+from huai_client.state.state import StateError
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.verify.check import VerifyTotals, check_steps
@@ -55,19 +57,21 @@ class VerifyRun:
         self.tally = VerifyTotals()
         self.left = 0
         """The number of parts that were not verified because the time was over."""
+        self.unopened = ""
+        """The reason why the digests seen on arrival cannot be read; empty if they can."""
 
     def run(self, *, wait: float) -> None:
         """Verify all jobs, or as many as the time allows; report differences, and record the parts.
 
         `wait` is the time in seconds to wait at the end for a run that changes the tree; after it
-        the differences are reported nevertheless.  Sets `left`.  Raises `DestinationError` if the
-        tree seems unmounted, `NoSuchPathError` for an unknown path, `NotSyncedError` without an
-        applied commit.
+        the differences are reported nevertheless.  Sets `left` and `unopened`.  Raises
+        `DestinationError` if the tree seems unmounted, `NoSuchPathError` for an unknown path,
+        `NotSyncedError` without an applied commit.
         """
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
             VerificationRecord(self._mirror.paths.verified) as record,
-            SeenDigests(self._mirror.paths.seen_digests) as self._seen_digests,
+            self._opened_digests() as self._seen_digests,
             idle_disk(),
         ):
             selection = self._now(record).selection
@@ -90,6 +94,16 @@ class VerifyRun:
         with VerificationRecord(self._mirror.paths.verified) as record, record.writing():
             for part, count in left.items():
                 record.record_damage(part, count)
+
+    def _opened_digests(self) -> AbstractContextManager[SeenDigests | None]:
+        """Open the digests seen on arrival; None, with `unopened`, if that fails or without any."""
+        path = self._mirror.paths.seen_digests
+        try:
+            if self._request.content and path.exists():
+                return SeenDigests(path)
+        except StateError as error:
+            self.unopened = f"{error.message}; {error.hint}"
+        return nullcontext()
 
     def _now(self, record: VerificationRecord) -> ExpectedTree:
         """Return the tree that is expected now; if a sync changed it, adapt `record` to that."""
