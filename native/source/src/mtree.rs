@@ -7,7 +7,7 @@ use huai_git::error::{Error, Result};
 
 use crate::entry::EntryType;
 use crate::members::{Members, parse_mode, parse_size};
-use crate::time::parse_decimal_time;
+use crate::time::parse_mtree_time;
 
 /// Bytes of a line with those that continue it.
 const ENTRY_BYTES: usize = 1 << 17;
@@ -152,7 +152,7 @@ fn set(members: &mut Members, word: &[u8]) -> Result<()> {
         b"time" => {
             let wrong = || Error::new("a time that is not a number of seconds");
             members.mtime =
-                Some(parse_decimal_time(value).ok_or_else(|| wrong().within(show(value)))?);
+                Some(parse_mtree_time(value).ok_or_else(|| wrong().within(show(value)))?);
         }
         b"link" => members.target = decoded(value)?,
         _ => {

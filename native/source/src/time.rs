@@ -30,6 +30,18 @@ pub(crate) fn parse_decimal_time(text: &[u8]) -> Option<i128> {
     })
 }
 
+/// Parse seconds since the epoch as mtree and bsdtar print them to nanoseconds; `None` if malformed.  After the point
+/// is the number of nanoseconds, without leading zeros.
+pub(crate) fn parse_mtree_time(text: &[u8]) -> Option<i128> {
+    let point = text.iter().position(|&byte| byte == b'.');
+    let (seconds, rest) = text.split_at(point.unwrap_or(text.len()));
+    let nanoseconds = match rest {
+        [] => 0,
+        [_, digits @ ..] => decimal(digits).filter(|&it| it < SECOND)?,
+    };
+    parse_decimal_time(seconds)?.checked_add(nanoseconds)
+}
+
 /// Parse a date and time of RFC 3339 to nanoseconds since the epoch; `None` if malformed.  Of a
 /// fraction nine digits count.
 pub(crate) fn parse_rfc3339_time(text: &[u8]) -> Option<i128> {

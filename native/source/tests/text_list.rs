@@ -149,16 +149,16 @@ fn mtree_by_directories() {
         "                size=1 time=5.000000001 \\\n",
         "                sha256=6b86b273ff34fce19d6b804eff5a3f57\n\n",
         "# ./d\nd               type=dir mode=0700 time=6.0\n",
-        "    \\M-C\\M-<\\#    size=2 time=4.0 mode=0600 flags=none\n",
+        "    \\M-C\\M-<\\#    size=2 time=-4.20000000 mode=0600 flags=none\n",
         "    pipe        type=fifo time=4.0\n",
         "/set time=3.0 size=1\n    end\\\\\n",
         "# ./d\n..\n\n..\n\n",
     );
     let (listings, skipped, has_other_digests) = read(text.as_bytes(), 5).unwrap();
-    let root = "/ 7.5: ln\t>one x\t5\nnew\\x0aline\\x5cb\t1\t5.000000001\n";
+    let root = "/ 7.000000005: ln\t>one x\t5\nnew\\x0aline\\x5cb\t1\t5.000000001\n";
     assert_eq!(
         listings,
-        [root, "/d 6\tm700: end\\x5c\t1\t3\nü#\t2\t4\tm600\n"]
+        [root, "/d 6\tm700: end\\x5c\t1\t3\nü#\t2\t-4.02\tm600\n"]
     );
     assert_eq!((skipped, has_other_digests), (1, true));
     let directory = text.find("d   ").unwrap();
@@ -186,6 +186,10 @@ fn mtree_by_paths() {
         ("d/f type=file time=1.0", "has no size"),
         ("d/f type=file size=1", "has no mtime"),
         ("d/f type=file size=1 time=now", "not a number of seconds"),
+        (
+            "d/f type=file size=1 time=1.1000000000",
+            "not a number of seconds",
+        ),
         ("d/f type=file size=1 time=1.0 \\\n", "is not complete"),
         ("d/f type=file size=1 time=1.0", "is not complete"),
         ("d/f type=file size=1 time=1.0 mode=u+x", "octal"),
