@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,11 +128,15 @@ def third(up: Upstream) -> None:
     up.put(b"dists/stable/Release", b"333", mtime=3)
 
 
-def finish(down: Downstream, up: Upstream) -> None:
+def finish(
+    down: Downstream,
+    up: Upstream,
+    compare: Callable[[Upstream, Downstream], str] = rsync_differences,
+) -> None:
     """One more run, and all is as it should be."""
     done = down.run("sync", down.name)
     assert done.code == 0, done
-    differences = rsync_differences(up, down)
+    differences = compare(up, down)
     assert differences == "", differences
     verified = down.verify("--content")
     assert verified.code == 0, verified
