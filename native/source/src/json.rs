@@ -123,6 +123,10 @@ impl Visitor<'_> for Text {
     /// Take the bytes.  `serde_json` writes a lone surrogate as three; one from U+DC80 to U+DCFF is
     /// the byte that Python's `surrogateescape` makes it of.
     fn visit_bytes<E: serde_core::de::Error>(mut self, mut bytes: &[u8]) -> Result<Self, E> {
+        if !bytes.contains(&0xed) {
+            self.0.extend_from_slice(bytes); // nearly all
+            return Ok(self);
+        }
         loop {
             bytes = match bytes {
                 [] => return Ok(self),

@@ -88,11 +88,13 @@ pub(crate) fn parse_size(word: &[u8]) -> Result<i64> {
 /// empty text, an error for any other.
 pub(crate) fn parse_time(value: &RawValue) -> Result<Option<i128>> {
     let value = value.get();
-    let text = serde_json::from_str::<String>(value);
+    let text = value
+        .starts_with('"')
+        .then(|| serde_json::from_str::<String>(value));
     let (text, parsed) = match &text {
-        Ok(text) if text.is_empty() => return Ok(None),
-        Ok(text) => (text.as_str(), parse_rfc3339_time(text.as_bytes())),
-        Err(_) => (value, parse_decimal_time(value.as_bytes())),
+        Some(Ok(text)) if text.is_empty() => return Ok(None),
+        Some(Ok(text)) => (text.as_str(), parse_rfc3339_time(text.as_bytes())),
+        _ => (value, parse_decimal_time(value.as_bytes())),
     };
     let wrong = || Error::new("neither seconds since the epoch nor a time of RFC 3339");
     parsed
