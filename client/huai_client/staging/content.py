@@ -81,14 +81,18 @@ def verify(
 def hash_undigested(folder: int, files: Sequence[File]) -> list[SeenFile]:
     """Return the digests of those `files` below the directory `folder` that state none.
 
-    Leaves out empty files, and files that cannot be read or change meanwhile.
+    Leaves out empty files, and those that cannot be read or change meanwhile: damage to them is
+    not noticed later, no more.
     """
     pairs = zip(files, digests(files), strict=True)
     undigested = [file for file, digest in pairs if digest is None and file.size]
     # No content has this digest, so the engine returns that of each file.
     rows = [(file.path, file.size, _time(folder, file.path), _NO_DIGEST) for file in undigested]
     scrub = _native.Scrub(os.fsencode(handle_path(folder)))
-    _, findings = scrub.read(rows, _native.Pace(0, None))
+    try:
+        _, findings = scrub.read(rows, _native.Pace(0, None))
+    except OSError:
+        return []
     current_digests = [(undigested[number], current) for number, (current, _) in findings]
     return [
         SeenFile(file.path, file.size, file.mtime, current[0])

@@ -280,12 +280,10 @@ class Incoming:
 
         Those with too long a path, and all unless the run has `ended`, are moved to `ready`.
         """
-        if self._seen_digests is not None and files:
-            self._seen_digests.remove(paths(files))
-            with suppress(OSError):  # without it damage is not noticed, no more
-                for begin in range(0, len(files), _HASHED):
-                    some_files = files[begin : begin + _HASHED]
-                    self._seen_digests.add(hash_undigested(folder, some_files))
+        if self._seen_digests is not None:
+            for begin in range(0, len(files), _HASHED):
+                some_files = files[begin : begin + _HASHED]
+                self._seen_digests.replace(paths(some_files), hash_undigested(folder, some_files))
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
         if max(map(len, paths(files)), default=0) <= most:
             self._arrived.add(files, run)

@@ -1,8 +1,8 @@
 """The digests that files had when they arrived from an upstream that states none.
 
 The upstream does not vouch for them: they show only that a file has changed here since.
-Rule: a digest is removed before the content at its path changes, so that a run that is killed
-leaves too few digests, and no wrong one.
+Rule: a digest is removed, or replaced by that of staged content, before the content at its path
+changes, so that a run that is killed leaves too few digests, and no wrong one.
 """
 
 import threading
@@ -48,9 +48,12 @@ class SeenDigests(Database):
         self._lock = threading.Lock()
         self._lost = False
 
-    def add(self, files: Iterable[SeenFile]) -> None:
-        """Add files, in place of older ones at their paths."""
-        self._change(("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", files))
+    def replace(self, paths: Iterable[RelPath], files: Iterable[SeenFile]) -> None:
+        """Remove the files at `paths`, and add `files`, in one transaction."""
+        self._change(
+            ("DELETE FROM seen WHERE path = ?", ((path,) for path in paths)),
+            ("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", files),
+        )
 
     def find(self, file: File) -> bytes | None:
         """Return the digest that was seen of `file`; None if it has another size or time."""
@@ -93,7 +96,7 @@ class SeenDigests(Database):
 
     def remove(self, paths: Iterable[RelPath]) -> None:
         """Remove the files at `paths`."""
-        self._change(("DELETE FROM seen WHERE path = ?", ((path,) for path in paths)))
+        self.replace(paths, ())
 
     def _change(self, *statements: tuple[str, Iterable[Sequence[object]]]) -> None:
         """Execute each statement with all its values; several threads may call this.
