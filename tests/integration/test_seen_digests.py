@@ -1,8 +1,9 @@
-"""Digests of what arrives from an upstream that states none."""
+"""Digests of what arrives from an upstream that states none, with huai or without."""
 
 import os
 from collections.abc import Iterator
 from itertools import chain, count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from huai_client.verify import jobs
 from huai_client.verify.queue import VerifyRequest
 from huai_schema.paths import RelPath
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
+from tests.support.relaying import relaying
 from tests.support.upstream import T0, Downstream
 from tests.support.verifying import (
     bit_by_bit,
@@ -81,6 +83,19 @@ def test_digests_follow_what_changes(plain: Place) -> None:
     spoil(down, "moved")
     spoil(down, "renamed/7")
     assert checked(down) == (["moved", "renamed/7"], 209, 0)
+
+
+def test_a_downstream_of_a_relay_has_its_own(plain: Place, tmp_path: Path) -> None:
+    up, down = synced(plain)
+    with relaying(down, tmp_path) as relay:
+        relay.handed()
+        below = relay.downstream()
+        below.synced()
+        assert differences(up, below) == ""
+        assert checked(below) == ([], 10, 0)
+        spoil(below, "pool/1")
+        assert checked(below) == (["pool/1"], 10, 0)
+        assert checked(down) == ([], 10, 0)
 
 
 def test_a_file_that_comes_back_is_not_taken_for_the_later_one(plain: Place) -> None:

@@ -151,6 +151,8 @@ def test_files_without_digests_are_counted(place: Site) -> None:
     up = place.upstream(digest="off")
     up.many(b"folder", 5)
     down = place.synced_downstream(up)
+    (seen_on_arrival,) = down.root.rglob("seen")
+    seen_on_arrival.unlink()
     ended = down.verify("--content", "--json")
     assert ended.code == 0
     assert (totals(ended)["undigested"], totals(ended)["read"]) == (5, 0)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference
-from huai_client.diff.files import paths
+from huai_client.diff.files import digests, paths, sizes
 from huai_client.metadata.checks import (
     RolledBackError,
     TooLargeError,
@@ -30,6 +30,7 @@ from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.build import PlanBuilder
+from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
@@ -127,7 +128,7 @@ class Sync:
         with self._destination.open(record.state) as tree:
             prepared = self._builder.due(tree, commit, record.state)
             observer.planned(prepared)
-            with self._seen_digests(observer) as seen_digests:
+            with self._seen_digests(prepared.plan, observer) as seen_digests:
                 if seen_digests is not None:
                     follow_plan(seen_digests, prepared.plan)
             report = execute(prepared.plan, tree, _nothing_staged, observer.step)
@@ -161,23 +162,26 @@ class Sync:
     def _apply(
         self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
-        """Carry out a plan; of a listed upstream, the digests of what arrives are recorded."""
-        with self._seen_digests(observer) as seen_digests:
+        """Carry out a plan; the digests of what arrives are recorded where none are stated."""
+        with self._seen_digests(prepared.plan, observer) as seen_digests:
             return self._runner.apply(prepared, tree, accepted, observer, seen_digests)
 
-    def _seen_digests(self, observer: Observer) -> AbstractContextManager[SeenDigests | None]:
-        """Open the seen digests; None, and their file is deleted, if no digests are recorded.
+    def _seen_digests(
+        self, plan: Plan, observer: Observer
+    ) -> AbstractContextManager[SeenDigests | None]:
+        """Open the seen digests; None without any, if `plan` fetches no file that states none.
 
-        That is if the upstream runs huai, or if the file cannot be opened, which is reported.
-        Raises `StateError` if it cannot be deleted.
+        None as well if they cannot be opened: then reports that, and deletes the file.  Raises
+        `StateError` if it cannot be deleted.
         """
         path = self._mirror.paths.seen_digests
         try:
-            if self._is_listed:
+            columns = zip(digests(plan.fetches), sizes(plan.fetches), strict=True)
+            if path.exists() or any(digest is None and size for digest, size in columns):
                 return SeenDigests(path)
         except StateError as error:
             observer.listener.retried(f"without digests of what arrives: {error.message}")
-        delete(path)
+            delete(path)
         return nullcontext()
 
     @property
