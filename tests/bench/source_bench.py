@@ -2,7 +2,8 @@
 
 Three daemons serve one tree: with a list as quick-fedora-mirror reads it, with a time stamp only,
 and with neither.  rsync copies from the last one.  First copies are made once.  If the script
-quick-fedora-mirror is on PATH (it needs zsh), it copies too, by the same list.
+quick-fedora-mirror is on PATH (it needs zsh), it copies too, by the same list.  The case `lists`
+reads made-up lists of `--entries`, without a tree.
 """
 
 import os
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from huai_client.metadata.source.record import load_record, save_record
 from huai_client.state.paths import module_places
+from tests.bench import long_lists
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program
 from tests.bench.spending import (
@@ -38,7 +40,12 @@ _QUICK = "quick-fedora-mirror"
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """A first copy, the list, syncs without changes, syncs of changes."""
+    """Long lists; a first copy, the list, syncs without changes, syncs of changes."""
+    cases = stand.chosen(("lists", "syncs"))
+    if "lists" in cases:
+        yield from _long_lists(stand)
+    if "syncs" not in cases:
+        return
     stand.change(publish)
     upstream = _Upstream(stand)
     yield from upstream.first_copy()
@@ -55,6 +62,31 @@ def publish(tree: Path) -> None:
     text = f"[Version]\n2\n\n[Files]\n{rows}\n[Checksums SHA1]\n\n[End]\n"
     (tree / _LIST).write_text(text)
     (tree / _STAMP).write_text(f"{time():.0f}\n")
+
+
+def _long_lists(stand: Stand) -> Iterator[Figure]:
+    """CPU time an entry and memory of reading lists; of published ones, of comparing two."""
+    for name, versions in (("lines", 1), ("mtree", 1), ("fullfiletimelist", 2)):
+        files = [stand.folder / f"{name}-{version}" for version in range(versions)]
+        for version, file in enumerate(files):
+            stand.make(long_lists.write, file, name, stand.entries, version)
+        command = ["python", str(_LISTING), *map(str, files)]
+        spent = take_turns({"": partial(spend, command)}, stand.rounds, stand.rest)[""]
+        yield from _of_list(f"a list, {name}", stand, spent)
+        for file in files:
+            file.unlink()
+
+
+def _of_list(
+    title: str, stand: Stand, ours: Sequence[Spent], peer: str = "", theirs: Sequence[Spent] = ()
+) -> Iterator[Figure]:
+    """Yield CPU time an entry and memory of reading a list."""
+    millions = stand.entries / 1e6
+    of_peer = (cpu(theirs) / millions, peak(theirs)) if theirs else (None, None)
+    goal = Goal(2, "2 µs")
+    yield Figure(f"{title}, CPU an entry", cpu(ours) / millions, "µs", peer, of_peer[0], goal)
+    goal = Goal(100 << 20, "100 MiB")
+    yield Figure(f"{title}, memory", peak(ours), "B", peer, of_peer[1], goal)
 
 
 def _rows(tree: Path) -> Iterator[str]:
@@ -120,13 +152,8 @@ class _Upstream:
             self._stand.rest,
         )
         ours, theirs = samples["huai"], samples[peer]
-        entry = self._stand.entries / 1e6
         yield Figure("the list alone", wall(ours), "s", peer, wall(theirs))
-        goal = Goal(2, "2 µs")
-        title = "the list alone, client's CPU an entry"
-        yield Figure(title, cpu(ours) / entry, "µs", peer, cpu(theirs) / entry, goal)
-        goal = Goal(100 << 20, "100 MiB")
-        yield Figure("the list alone, memory", peak(ours), "B", peer, peak(theirs), goal)
+        yield from _of_list("the list alone", self._stand, ours, peer, theirs)
 
     def nothing_new(self) -> Iterator[Figure]:
         """Syncs of a tree that has not changed."""
@@ -151,13 +178,19 @@ class _Upstream:
             *self._quick_contestant().items(),
         ]
         samples: dict[str, list[Spent]] = {name: [] for name, _ in turns}
+        reads = dict.fromkeys(samples, 0)
         for number in range(self._stand.rounds):
             self._stand.churn()
             self._stand.change(publish)
             self._make_stale("plain")
             for name, turn in turns if number % 2 == 0 else reversed(turns):
                 self._stand.rest()
-                samples[name].append(turn())
+                with self._stand.counting_reads(reads, name):
+                    samples[name].append(turn())
+        for name in ("published", "plain") if self._stand.cold else ():
+            goal = Goal(0.02, "0.02", ratio=True)
+            title = f"{CHURN:.1%} changed, {name}, reads of the downstream's disk"
+            yield Figure(title, reads[name], "", peer, reads[peer], goal)
         for name in ("published", "plain"):
             title = f"{CHURN:.1%} changed, {name}, whole sync"
             yield from compare_clients(title, samples[name], peer, samples[peer])

@@ -8,7 +8,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from math import inf
@@ -136,6 +136,14 @@ class Stand:
         except NotCountedError as reason:
             show_progress(f"CPU time of servers is not counted: {reason}")
             return None
+
+    @contextlib.contextmanager
+    def counting_reads(self, reads: dict[str, int], name: str) -> Iterator[None]:
+        """Add what is read from the disk inside to `reads[name]`, if the cache is cold."""
+        counter = self._reads(name.partition(" ")[0]) if self.cold else None
+        with _joined(counter):
+            yield
+        reads[name] += counter.now().operations if counter else 0
 
     def counted(self) -> contextlib.AbstractContextManager[None]:
         """Let `spend` count the servers that are started inside."""
