@@ -143,6 +143,8 @@ SCENARIOS: tuple[Scenario[Any], ...] = (
              everywhere=True),
     Scenario("sync, of a list of all", plain.of_all, plain.run, sync.anything,
              [plain.is_finished]),
+    Scenario("sync, of equal files of a list", plain.of_equal_files, plain.run, sync.anything,
+             [plain.is_finished_without_links]),
     Scenario("sync, of a published list", plain.of_changes, plain.run, sync.anything,
              [plain.is_finished]),
     Scenario("sync, of events", plain.of_events, plain.run, sync.anything,

@@ -1,21 +1,26 @@
 """Digests of what arrives from an upstream that states none, with huai or without."""
 
 import os
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from huai_client.publish import equal_files
 from huai_client.publish.executor import execute
 from huai_client.run.options import Deadline
 from huai_client.state.state import StateError
 from huai_client.sync import apply
 from huai_client.tree import View
+from huai_client.tree.hashing import digest_of
 from huai_client.verify import jobs
 from huai_client.verify.queue import VerifyRequest
 from huai_schema.paths import RelPath
+from tests.integration.test_list_command import without_links
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
 from tests.support.relaying import relaying
 from tests.support.upstream import T0, Downstream
@@ -111,6 +116,115 @@ def test_a_lost_record_only_compares_less(plain: Place) -> None:
     (record,) = down.root.rglob("seen")
     record.write_bytes(b"damaged")
     assert checked(down) == ([], 0, 10)
+
+
+def test_equal_files_become_hardlinks(plain: Place) -> None:
+    up = plain.upstream()
+    for name in (b"a/one", b"a/two", b"b/three", b"other", b"kept/protected"):
+        up.put(name, b"equal")
+    up.at(b"other").chmod(0o600)
+    up.put(b"later", b"equal", mtime=T0 + 1)
+    up.put(b"empty/1", b"")
+    up.put(b"empty/2", b"")
+    down = plain.downstream(up, duplicates="hardlink")
+    one, two, three = (down.dest / name for name in ("a/one", "a/two", "b/three"))
+
+    def inodes() -> list[int]:
+        return [path.stat().st_ino for path in (one, two, three)]
+
+    down.synced()
+    assert len({*inodes()}) == 1
+    assert one.stat().st_nlink == 4, "one of another mode or time stays apart"
+    assert (down.dest / "empty/1").stat().st_nlink == 1
+    assert without_links(up, down) == ""
+    up.put(b"c/four", b"equal")
+    down.synced()
+    assert (down.dest / "c/four").samefile(one), "one that is here already has another name"
+    up.put(b"a/two", b"EQUAL", mtime=T0 + 2)
+    up.at(b"b/three").chmod(0o640)
+    down.synced()
+    assert (one.read_bytes(), two.read_bytes()) == (b"equal", b"EQUAL")
+    assert without_links(up, down) == ""
+    assert checked(down)[0] == []
+    spoil(down, "a/one")
+    up.put(b"c/five", b"equal")
+    down.synced()
+    assert (down.dest / "c/five").read_bytes() == b"equal", "a damaged file gets no other name"
+    down.configure(duplicates="copy")
+    assert down.verify("--content", "--repair").code == 0
+    down.synced()
+    assert one.stat().st_nlink == 1
+    assert without_links(up, down) == ""
+
+
+def linking(
+    plain: Place, monkeypatch: pytest.MonkeyPatch, act: Callable[[Downstream, int], object]
+) -> Downstream:
+    """Link two equal files, and call `act` with the number of each that was read, once it was."""
+    up = plain.upstream()
+    up.put(b"1", b"equal")
+    down = plain.downstream(up, duplicates="hardlink")
+    down.synced()
+    up.put(b"2", b"equal")
+    real, calls = digest_of, count(1)
+
+    def digest_and_act(handle: int) -> bytes:
+        digest = real(handle)
+        act(down, next(calls))
+        return digest
+
+    monkeypatch.setattr(equal_files, "digest_of", digest_and_act)
+    assert down.sync().code == 0
+    assert next(calls) == 3, "both were read"
+    assert not (down.dest / ".~tmp~").exists()
+    return down
+
+
+@pytest.mark.parametrize("changed", ["1", "2"])
+@pytest.mark.parametrize("how", ["content", "replaced", "mode"])
+def test_a_file_that_changes_before_it_is_linked_stays_apart(
+    plain: Place, monkeypatch: pytest.MonkeyPatch, changed: str, how: str
+) -> None:
+    def change(down: Downstream, read: int) -> None:
+        if read != 2:
+            return
+        file = down.dest / changed
+        if how == "content":
+            spoil(down, changed)
+        elif how == "replaced":
+            (down.dest / "new").write_bytes(b"other")
+            (down.dest / "new").replace(file)
+        else:
+            file.chmod(0o600)
+
+    down = linking(plain, monkeypatch, change)
+    one, two = down.dest / "1", down.dest / "2"
+    assert not one.samefile(two)
+    content, mode = {"content": (b"XXXXX", 0o644), "replaced": (b"other", 0o644)}.get(
+        how, (b"equal", 0o600)
+    )
+    file, untouched = (one, two) if changed == "1" else (two, one)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (content, mode)
+    assert untouched.read_bytes() == b"equal"
+
+
+def test_a_wrong_digest_links_nothing(plain: Place) -> None:
+    up = plain.upstream()
+    up.put(b"1", b"equal")
+    up.put(b"other", b"EQUAL")
+    down = plain.downstream(up, duplicates="hardlink")
+    down.synced()
+    (record,) = down.root.rglob("seen")
+    with closing(sqlite3.connect(record)) as db:
+        (digest,) = db.execute("SELECT digest FROM seen WHERE path = ?", (b"1",)).fetchone()
+        db.execute("UPDATE seen SET digest = ? WHERE path = ?", (digest, b"other"))
+        db.execute("DELETE FROM seen WHERE path = ?", (b"1",))
+        db.commit()
+    up.put(b"2", b"equal")
+    down.synced()
+    assert (down.dest / "other").read_bytes() == b"EQUAL"
+    assert (down.dest / "2").read_bytes() == b"equal"
+    assert without_links(up, down) == ""
 
 
 def fail_after_execution(down: Downstream, monkeypatch: pytest.MonkeyPatch) -> None:

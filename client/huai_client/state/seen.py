@@ -69,6 +69,21 @@ class SeenDigests(Database):
         """True without any file."""
         return not self._rows("SELECT size FROM seen LIMIT 1", (), int)
 
+    def equal(self, digest: bytes, file: File) -> list[RelPath]:
+        """Return some paths with this digest, and the size and time of `file`, sorted."""
+        rows = self._rows(
+            "SELECT path FROM seen WHERE digest = ? AND size = ? AND mtime = ?"
+            " ORDER BY path LIMIT 10",
+            (digest, file.size, file.mtime),
+            bytes,
+        )
+        return [RelPath(row[0]) for row in rows]
+
+    def make_index(self) -> None:
+        """Make `equal` fast; raises `StateError` if that fails."""
+        with self.writing():
+            self._db.execute("CREATE INDEX IF NOT EXISTS by_digest ON seen (digest)")
+
     def copy(self, files: Iterable[tuple[RelPath, int, RelPath]]) -> None:
         """Copy the digest of the first path, if it was seen at that time, to the second path."""
         self._change(

@@ -7,6 +7,7 @@ finishes an interrupted one: it compares the tree instead of trusting a record o
 
 import os
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,22 @@ from huai_client.diff.files import paths
 from huai_client.plan.operations import Plan
 from huai_client.plan.planner import replace_volatile
 from huai_client.plan.prepared import PreparedPlan
+from huai_client.plan.protect import Protection
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination
+from huai_client.publish.equal_files import link_equal
 from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
 from huai_client.staging import Staging
 from huai_client.state.seen import SeenDigests
+from huai_client.state.state import StateError
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
 from huai_client.tree import STAGING, Tree
 from huai_schema.errors import ExitCode
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import parent
 
 if TYPE_CHECKING:
@@ -43,8 +48,13 @@ class PlanRunner:
         destination: Destination,
         record: ModuleRecord,
         prover: "Prover | None" = None,
+        shared: Protection | None = None,
     ) -> None:
-        """Open nothing yet.  `prover` checks the pointers of package repositories, if given."""
+        """Open nothing yet.  `prover` checks the pointers of package repositories, if given.
+
+        With `shared` equal files without stated digests become hardlinks, except those in it.
+        """
+        self._shared = shared
         self._content = content
         self._destination = destination
         self._record = record
@@ -106,12 +116,21 @@ class PlanRunner:
                 report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
+                self._share(plan, seen_digests, tree, prepared.commit.snapshot)
                 staging.remove()
             else:
                 record.forget_attempts(prepared, tree, withholding.paths)
         commit, modes = prepared.commit, prepared.modes
         record.state = destination.after_changes(tree, commit, record.state, modes)
         return result
+
+    def _share(
+        self, plan: Plan, seen_digests: SeenDigests | None, tree: Tree, snapshot: Snapshot
+    ) -> None:
+        """Make hardlinks of equal files that `plan` published, if that is configured."""
+        if seen_digests is not None and self._shared is not None:
+            with suppress(StateError):  # the files stay apart
+                link_equal(plan, seen_digests, tree, snapshot, self._shared)
 
     def _refused(
         self, prepared: PreparedPlan, plan: Plan, tree: Tree, staging: Staging, observer: Observer

@@ -32,6 +32,7 @@ from huai_client.metadata.upstream import Upstream
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PreparedPlan
+from huai_client.plan.protect import Protection
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
 from huai_client.run.options import NEVER, SyncOptions
@@ -83,7 +84,11 @@ class Sync:
         self._content = UpstreamContent(mirror, upstream)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
-        self._runner = PlanRunner(self._content, self._destination, self._record, _prover(mirror))
+        shares = mirror.config.duplicates == "hardlink"
+        shared = Protection(mirror.config.protected) if shares else None
+        self._runner = PlanRunner(
+            self._content, self._destination, self._record, _prover(mirror), shared
+        )
         # Renaming a directory would move pointers along that were not proved.
         self._builder.moves = not mirror.config.proofs
 

@@ -8,19 +8,25 @@ operation accepts a path there.  Operations may be repeated.
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from huai_client.tree.errors import NotEmptyError, PathError, StorageError, at, path_error
+from huai_client.tree.handles import handle_path
 from huai_client.tree.reserved import STAGING, open_own
 from huai_client.tree.view import View
 from huai_schema.entries import Directory, File, Symlink
-from huai_schema.paths import RESERVED, ROOT, RelPath, show
+from huai_schema.paths import RESERVED, ROOT, RelPath, basename, parent, show
 
 if TYPE_CHECKING:
     from huai_native import _native
     from huai_native._native import _Row
+
+
+_ASIDE = b"aside"
+"""The name of a hardlink in the staging area that will replace a file."""
 
 
 class Places(NamedTuple):
@@ -177,6 +183,37 @@ class Tree(View):
     def settle_directories(self, items: Sequence[Directory]) -> RowResult:
         """Give directories their final attributes, times included."""
         return self._carry_out("directory", items)
+
+    @contextmanager
+    def linked_aside(self, handle: int) -> Iterator[bytes]:
+        """Yield another name of the open file `handle`, in the staging area; removed at the end.
+
+        Raises `PathError`, `StorageError` or `OSError` if that fails.
+        """
+        failed = self._stage(ROOT)
+        if failed is not None and failed.failure is not None:
+            raise failed.failure
+        with suppress(FileNotFoundError):
+            os.unlink(_ASIDE, dir_fd=self._area)
+        os.link(handle_path(handle), _ASIDE, dst_dir_fd=self._area)  # follows that symlink
+        try:
+            yield _ASIDE
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(_ASIDE, dir_fd=self._area)
+
+    def replace_by(self, name: bytes, path: RelPath, inode: int) -> None:
+        """Let the file `name` in the staging area replace that at `path`, if that is `inode` still.
+
+        Its directory keeps its time.  Raises `PathError` or `StorageError` if that fails.
+        """
+        with at(path):
+            folder = self._native.open(parent(path))
+            status = os.fstat(folder)
+            if os.stat(basename(path), dir_fd=folder, follow_symlinks=False).st_ino == inode:
+                os.rename(name, basename(path), src_dir_fd=self._area, dst_dir_fd=folder)
+                times = status.st_atime_ns, status.st_mtime_ns
+                os.utime(handle_path(folder), ns=times)
 
     def sync(self) -> None:
         """Write all changes to disk: syncfs(2)."""

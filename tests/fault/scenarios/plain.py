@@ -22,12 +22,18 @@ class Listing:
         self.folders = [self.down.dest, self.down.root]
 
 
-def _changed(ground: Ground, kind: type[Plain]) -> Listing:
+def of_equal_files(ground: Ground) -> Listing:
+    scene = _changed(ground, Plain, duplicates="hardlink")
+    scene.up.put(b"stays/equal", b"rewritten 2", mtime=2)
+    return scene
+
+
+def _changed(ground: Ground, kind: type[Plain], **settings: object) -> Listing:
     place = ground.enter(serving_plainly(ground.folder / "plain"))
     up = place.upstream(kind)
     first(up)
     up.publish()
-    down = place.downstream(up, content_urls=(str(up.tree),), max_delete="100%")
+    down = place.downstream(up, content_urls=(str(up.tree),), max_delete="100%", **settings)
     down.synced()
     second(up)
     up.publish()
