@@ -196,6 +196,21 @@ def test_a_head_without_end(server: Server) -> None:
             connection.sendall((b"X: " + b"y" * 8000 + b"\r\n") * 10_000)
 
 
+def test_pipelined_requests(server: Server, subtests: pytest.Subtests) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    with subtests.test("as many as apt sends"):
+        answer = server.exchange(request * 10 + get("/healthz"))
+        assert answer.count(b"HTTP/1.1 200") == 11
+    with subtests.test("too many"):
+        assert server.exchange(request * 1000).count(b"HTTP/1.1 200") < 1000
+    with subtests.test("a head without end behind an endless response"), server.connect() as one:
+        one.sendall(request.replace(b"/healthz", b"/api/v1/events"))
+        assert status(one.recv(1 << 16)) == 200
+        one.sendall(b"GET /healthz HTTP/1.1\r\n")
+        with pytest.raises(ConnectionError):
+            one.sendall((b"X: " + b"y" * 8000 + b"\r\n") * 10_000)
+
+
 def test_strange_protocol_headers_are_version_0(running_server: Server) -> None:
     for protocol in (
         "version=2; rm -rf /",

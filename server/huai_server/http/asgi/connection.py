@@ -1,17 +1,19 @@
-"""A client's connection: uvicorn's class, with limits for the head of a request and for readers.
+"""A client's connection: uvicorn's class, with limits for what it receives and for readers.
 
-uvicorn itself waits for ever for a head that never ends, and keeps all of it; it waits for ever for
-a client that does not read; and it has no limit for each address.
+uvicorn itself waits for ever for a head that never ends, and keeps all of it; it reads and keeps
+all requests that a client sends before it has the response; it waits for ever for a client that
+does not read; and it has no limit for each address.
 Rule: a poll starts one timer, that of its head.
 """
 
 import asyncio
 import logging
 import socket
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from huai_server.http.asgi.connections import ConnectionLimit, Member
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 HEAD_BYTES = 64 << 10
+PIPELINED = 64
+"""The most requests that wait for the response before theirs: apt sends ten at a time."""
 
 EXTENSION = "huai.connection"
 """The key of a request's `Connection` among the extensions of its scope."""
@@ -32,6 +36,7 @@ _UNREAD_BYTES = 16 << 10
 class Connection(HttpToolsProtocol):
     """A connection, closed if a head takes longer than `head_seconds` or exceeds `HEAD_BYTES`.
 
+    It is closed at more than `PIPELINED` waiting requests, and reads nothing while one waits.
     A client that does not read its response may pause for `pause_seconds` in all.  It gains one
     second for each `PACE` bytes that it reads, up to `pause_seconds` more.
     """
@@ -48,10 +53,14 @@ class Connection(HttpToolsProtocol):
     _pause_timer: asyncio.TimerHandle | None = None
     _head_timer: asyncio.TimerHandle | None = None
     _head_size = 0
+    _in_head = False
+    _running: "RequestResponseCycle | None" = None
+    """The last request that began to run; `cycle` is the last one received."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection, or close it if a limit forbids it; start the timer of its head."""
         super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
         host = self.client[0] if self.client else ""
         self.logger = _Named(self.logger, {"client": host})  # type: ignore[assignment]
         if self.handshake is not None:
@@ -73,16 +82,26 @@ class Connection(HttpToolsProtocol):
             self._head_size += len(data)
             if self._head_size > HEAD_BYTES:
                 self.transport.close()
-        elif self._is_idle():
+        elif self._is_idle() or (self._in_head and not self.pipeline):
             self._start_head_timer()
 
     def on_headers_complete(self) -> None:
         """Stop the timer of the head; a body has its own limits."""
+        self._in_head = False
         self._stop_head_timer()
         super().on_headers_complete()
+        if not self.pipeline:
+            self._running = self.cycle
 
     def on_message_begin(self) -> None:
-        """Begin a request, and put this connection into the `extensions` of its scope."""
+        """Begin a request, and put this connection into the `extensions` of its scope.
+
+        Closes the connection if too many wait.
+        """
+        if len(self.pipeline) == PIPELINED:
+            self.transport.abort()
+            raise ConnectionAbortedError  # it ends the parser
+        self._in_head = True
         super().on_message_begin()
         self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
 
@@ -113,16 +132,20 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Mark the connection as waiting for the next request."""
+        """Mark the connection as waiting for the next request; begin the next that has come."""
         self.connection_limit.set_waiting(self)
+        if self.pipeline:
+            self._running = self.pipeline[-1][0]
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave the limit, and stop the timers."""
+        """Leave the limit, stop the timers, and tell the running request."""
         self.connection_limit.leave(self)
         self._stop_head_timer()
         if self._pause_timer is not None:
             self._pause_timer.cancel()
+        if self._running is not None:
+            self.cycle = self._running  # the one that uvicorn tells
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -162,6 +185,19 @@ class Connection(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+class _Flow(FlowControl):
+    """uvicorn's flow control, which does not resume reading while a request waits."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Resume reading, unless a request waits."""
+        if not self._waiting:
+            super().resume_reading()
 
 
 class _Named(logging.LoggerAdapter[logging.Logger]):
