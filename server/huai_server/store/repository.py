@@ -167,7 +167,7 @@ class Repository:
         Raises `FormatError` if it is missing, unreadable, damaged or of another kind.
         """
         try:
-            read_object = self.packs.find(oid) or read_loose(self.path, oid)
+            read_object = self._find(oid)
         except OSError as error:
             reason = f"the object cannot be read: {error.strerror}"
             raise FormatError(reason, oid.hex()) from error
@@ -178,6 +178,11 @@ class Repository:
         if object_id(kind, read_object[1]) != oid:
             raise FormatError("the object cannot be read: its id is wrong", oid.hex())
         return read_object[1]
+
+    def _find(self, oid: bytes) -> tuple[Kind, bytes] | None:
+        """Return kind and content of an object, unchecked, or None if it is missing."""
+        # Maintenance may have packed a loose object since its first look into the packs.
+        return self.packs.find(oid) or read_loose(self.path, oid) or self.packs.find(oid)
 
     def head(self) -> Head | None:
         """Return the newest commit, or None before the first one.
@@ -376,8 +381,7 @@ class Repository:
 
     def _has(self, commit: str) -> bool:
         """True if the repository has the commit (hex id)."""
-        oid = bytes.fromhex(commit)
-        return oid in self.packs or read_loose(self.path, oid) is not None
+        return self._find(bytes.fromhex(commit)) is not None
 
     def _past_refs(self) -> dict[str, str]:
         """Return the commit (hex id) of each finished history's ref, by the ref's full name."""

@@ -11,7 +11,9 @@ import pytest
 from huai_program.locking import LockedError, locked
 from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.git.objects import Kind
 from huai_server.store.git_program import GitMissingError
+from huai_server.store.loose import read_loose
 from huai_server.store.maintain import Maintained, foresee, maintain
 from huai_server.store.pack_files import PackIndexError, list_packs
 from huai_server.store.repack import Repack
@@ -130,6 +132,19 @@ def test_a_commit_goes_on_while_packs_are_merged(upstream: Upstream) -> None:
     assert len(packs(upstream)) == 2
     upstream.prove_sound()
     assert upstream.check().commits == COMMITS + 1
+
+
+def test_a_commit_is_read_while_it_is_packed(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, repack = upstream.repository, Repack(upstream.places.repository)
+
+    def read_late(path: Path, oid: bytes) -> tuple[Kind, bytes] | None:
+        repack.pack_loose(repack.loose())
+        return read_loose(path, oid)
+
+    monkeypatch.setattr("huai_server.store.repository.read_loose", read_late)
+    assert repository.head() == upstream.head
 
 
 def test_only_the_small_ones_are_merged(upstream: Upstream) -> None:
