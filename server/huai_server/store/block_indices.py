@@ -63,7 +63,7 @@ class BlockIndices:
         """
         looked = self._folder / _LOOKED
         with suppress(FileNotFoundError):
-            if now - looked.stat().st_mtime < _DAY:
+            if 0 <= now - looked.stat().st_mtime < _DAY:
                 return
         for unfinished in self._folder.glob(f"{TEMPORARY}*"):
             with suppress(FileNotFoundError):  # its process has renamed it
