@@ -1,8 +1,11 @@
 """Long answers and many clients: streamed, bounded, ended with their client, fair to others."""
 
+import json
+import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,6 +31,7 @@ from tests.support.http_fixtures import (
     slow_client,
     status,
 )
+from tests.support.prepared import SOURCES
 from tests.support.processes import is_running, until
 
 
@@ -99,6 +103,20 @@ def test_termination_waits_only_so_long(large: Repository) -> None:
         assert children
         assert server.stop() == 0
         until(lambda: not any(map(is_running, children)))
+
+
+def test_enough_files_may_be_open(tmp_path: Path) -> None:
+    """A connection may hold a file, and each second one a file of content twice."""
+    program = [sys.executable, "-m", "tests.support.http_server"]
+    command = ["sh", "-c", 'ulimit -Sn 300; exec "$@"', "sh", *program, str(tmp_path)]
+    options = json.dumps({"max_connections": 1000, "max_subscribers": 0})
+    environment = {**ENVIRONMENT, "PYTHONPATH": SOURCES}
+    with subprocess.Popen([*command, options], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        limit, _ = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        process.kill()
+    assert limit >= 2500
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -68,8 +68,8 @@ def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
     scheme = "http" if tls is None else "https"
     with listen(settings) as listener:
         host, port = listener.getsockname()[:2]
-        # Half of the connections may also hold a file of content.
-        files = settings.max_connections * 3 // 2 + settings.max_subscribers
+        # Any connection may also hold a file, and half of them a file of content, opened twice.
+        files = settings.max_connections * 5 // 2 + settings.max_subscribers
         _allow_files(files + _SPARE_FILES)
         if shutil.which("git") is None:
             _log.warning(
