@@ -1,5 +1,6 @@
 """`serve` reads static files from the repository, and rsync copies them elsewhere."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,14 @@ def test_what_may_be_kept_for_how_long(server: Server, publisher: Publisher) -> 
         pack = httpx.get(address(server, f"static/{step.file.pack_name}"))
         assert len(pack.content) == step.file.size
         assert "immutable" in pack.headers["cache-control"]
+
+
+def test_the_head_of_a_pack_reads_none_of_it(server: Server, publisher: Publisher) -> None:
+    name = f"static/packs/{'1' * 64}.pack"
+    (publisher.upstream.places.repository / name).touch()
+    os.truncate(publisher.upstream.places.repository / name, 1 << 40)
+    request = f"HEAD /git/{NAME}.git/{name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert b"content-length: %d\r\n" % (1 << 40) in server.exchange(request.encode())
 
 
 def test_without_them_a_hint_names_the_command(server: Server, publisher: Publisher) -> None:

@@ -116,7 +116,7 @@ class GitApp:
             place.startswith(BLOCKS) or (is_head and not content.large_only)
         )
         links = [content_link(name, place)] if is_linked else []
-        sending = send_static(repository, place, scope["headers"], send, links)
+        sending = send_static(repository, place, scope, send, links)
         if is_head:
             await sending
             return

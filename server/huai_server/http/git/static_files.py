@@ -5,7 +5,9 @@ Rule: a requested place is matched against the few possible forms before it is o
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from huai_schema.codec.static_files import FOLDER, HEAD
 from huai_schema.codec.web_folder import CONTENT_RELATION
@@ -36,7 +38,7 @@ def content_link(name: str, place: str) -> tuple[bytes, bytes]:
 
 
 async def send_static(
-    repository: Path, place: str, headers: Headers, send: Send, links: Headers
+    repository: Path, place: str, scope: Mapping[str, Any], send: Send, links: Headers
 ) -> None:
     """Send the file at `place`, which passed `is_static`, with the headers `links`, or 304.
 
@@ -52,11 +54,18 @@ async def send_static(
     try:
         status = os.fstat(handle)
         if place != _HEAD:
-            await Responder(send, _TYPE, b"", [*FOREVER, *links]).file(handle)
+            out = Responder(send, _TYPE, b"", [*FOREVER, *links])
+            if scope["method"] == "HEAD":
+                await out.begin(status.st_size)
+                await out.end()
+            else:
+                await out.file(handle)
             return
         etag = f'"{status.st_mtime_ns:x}-{status.st_ino:x}"'
         caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode()), *links]
-        condition = next((value for name, value in headers if name == b"if-none-match"), b"")
+        condition = next(
+            (value for name, value in scope["headers"] if name == b"if-none-match"), b""
+        )
         if condition and names_weakly(condition.decode("latin-1"), etag):
             start = {"type": "http.response.start", "status": NOT_MODIFIED, "headers": caching}
             await send(start)
