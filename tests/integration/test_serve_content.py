@@ -233,6 +233,7 @@ def test_one_range(steady: Mirror) -> None:
         (f"0-{size + 5}", 0, size),
         (f"-{size + 5}", 0, size),
         ("3-4, 5-6 ,,4-9", 3, 10),
+        (f"0-3,{size}-,-0", 0, 4),
     ]:
         answer = steady.get("d/deep/big", range=f"bytes={byte_range}")
         assert (answer.status_code, answer.content) == (206, BIG[start:end]), byte_range
@@ -268,6 +269,7 @@ def test_ranges_that_are_none(steady: Mirror) -> None:
         answer = steady.get(path, range=f"bytes={byte_range}")
         assert (answer.status_code, set(answer.json())) == (416, {"error", "hint"}), byte_range
         assert answer.headers["content-range"] == f"bytes */{0 if path == 'empty' else 5}"
+    assert steady.get("small", range="lines=1-2").content == b"small"
 
 
 def test_ten_thousand_ranges_cost_no_more_than_the_file(steady: Mirror) -> None:

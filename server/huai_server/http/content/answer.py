@@ -70,3 +70,15 @@ class _FileAnswer(FileResponse):
             await send(message)
 
         await super().__call__(scope, receive, sending)
+
+    @classmethod
+    def _parse_range_header(cls, http_range: str, file_size: int) -> list[tuple[int, int]]:
+        """Parse a Range header; empty for one that must be ignored (RFC 9110, section 14.2)."""
+        is_bytes = http_range.partition("=")[0].strip().lower() == "bytes"
+        return super()._parse_range_header(http_range, file_size) if is_bytes else []
+
+    @classmethod
+    def _parse_ranges(cls, range_: str, file_size: int) -> list[tuple[int, int]]:
+        """Parse the ranges; without those beyond the end, unless all are (section 14.1.2)."""
+        ranges = super()._parse_ranges(range_, file_size)
+        return [each for each in ranges if each[0] < file_size] or ranges
