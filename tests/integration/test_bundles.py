@@ -1,15 +1,21 @@
 """Small files come from `serve` in bundles; whatever else is sent in one is never published."""
 
 import os
+import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import cast
 
 import httpx
 import pytest
 
 from huai_schema.entries import File
+from huai_server.http.settings import QUEUE
 from tests.support.answering import QuietHandler, answering
 from tests.support.committing import run_server
 from tests.support.counting_proxy import counting
@@ -168,6 +174,26 @@ def test_a_client_that_leaves_stops_the_reading(up: Upstream, place: Site) -> No
         time.sleep(0.02)
     answer = httpx.post(content_url(place.url, up), content=b"empty\0")
     assert answer.content[:5] == b"F\0\0\0\0"
+
+
+def test_an_address_gets_eight_bundles_at_a_time(up: Upstream, place: Site) -> None:
+    """It may wait for as many as half of the queue."""
+    up.commit()
+    body = b"limit\0" * 4000
+    head = f"POST /content/{up.name}/ HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    begun, waiting, refused = 8, QUEUE // 2, 4
+    with ExitStack() as stack, DefaultSelector() as answers:
+        for _ in range(begun + waiting + refused):
+            source, target = ("127.0.0.2", 0), ("127.0.0.1", httpx.URL(place.url).port)
+            one = stack.enter_context(socket.create_connection(target, SECONDS, source))
+            one.sendall(head.encode() + body)
+            answers.register(one, EVENT_READ)
+        statuses = list[bytes]()
+        while len(statuses) < begun + refused:
+            (key, _), *_ = answers.select(SECONDS)
+            answers.unregister(one := cast("socket.socket", key.fileobj))
+            statuses.append(one.recv(12)[-3:])
+    assert Counter(statuses) == {b"200": begun, b"503": refused}
 
 
 Reply = Callable[[list[File]], Iterator[bytes]]

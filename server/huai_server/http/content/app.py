@@ -20,7 +20,6 @@ from starlette.datastructures import Headers
 from huai_native._native import BundleReader
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
-from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import BUNDLE_PATHS, BUNDLE_REQUEST_BYTES
 from huai_server.config.tables import Listen
 from huai_server.http.access import Access
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 _RESPONSE_BYTES = 256 << 20
 """A response ends with the first file after so many bytes."""
 _PART_BYTES = 256 << 10
+_BUNDLES, _BUNDLES_EACH = 64, 8
+"""Bundles at a time, in all and of one address: the paths of each take up to 4 MiB of memory."""
 _TYPE = b"application/x-huai-bundle"
 
 
@@ -57,22 +58,15 @@ async def requested_paths(body: Body) -> bytes:
     return paths
 
 
-async def send_bundle(
-    snapshot: Snapshot, tree: bytes, paths: bytes, send: Send, pool: Executor
-) -> None:
-    """Send the files of `snapshot` at `paths` below the folder `tree` (FORMAT.md, "Bundles").
+async def send_bundle(reader: BundleReader, send: Send, pool: Executor) -> None:
+    """Send the files of a bundle (FORMAT.md, "Bundles").
 
     The engine reads the files, in a thread, while the part before them is sent.
     An error of reading is raised as `UnreadableError` before the first byte is sent, and as
     `ClientGoneError` later.
     """
     out = Responder(send, _TYPE, b"")
-
-    def open_bundle() -> BundleReader:
-        return BundleReader(snapshot.arguments, tree, paths, _RESPONSE_BYTES)
-
     try:
-        reader = await in_thread(open_bundle, pool)
         part = await in_thread(lambda: reader.read(_PART_BYTES), pool)
         while part:
             following = in_thread(lambda: reader.read(_PART_BYTES), pool)
@@ -108,6 +102,7 @@ class ContentApp:
         self._timeout = settings.timeout
         most = max(1, settings.max_connections // 2)
         self._limiter = Limiter(most, QUEUE, settings.timeout)
+        self._bundles = Limiter(_BUNDLES, QUEUE, settings.timeout, per_address=_BUNDLES_EACH)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,14 +162,29 @@ class ContentApp:
             raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
         encoding = dict(scope["headers"]).get(b"content-encoding", b"")
         body = Body(Inbox(receive), encoding, BUNDLE_REQUEST_BYTES, self._timeout)
-        async with self._limiter.slot(self._access.client(scope)):
-            paths = await requested_paths(body)
-            snapshot = await in_thread(files.snapshot, self._pool)
-            sending = send_bundle(snapshot, files.tree, paths, send, self._pool)
+        address = self._access.client(scope)
+        async with self._bundles.slot(address), self._limiter.slot(address):
             try:
-                await race(sending, body.wait_for_disconnect())
+                reader = await self._open_bundle(files, body)
+                await race(send_bundle(reader, send, self._pool), body.wait_for_disconnect())
             except UnreadableError as error:
                 raise files.unreadable(error) from None
+
+    async def _open_bundle(self, files: CommittedFiles, body: Body) -> BundleReader:
+        """Return the reader of the files that the body names, which alone keeps their paths.
+
+        Raises `UnreadableError`, or `HttpError` for a bad request.
+        """
+        paths = await requested_paths(body)
+
+        def open_bundle() -> BundleReader:
+            snapshot = files.snapshot().arguments
+            try:
+                return BundleReader(snapshot, files.tree, paths, _RESPONSE_BYTES)
+            except OSError as error:
+                raise UnreadableError(os.strerror(error.errno or 0)) from error
+
+        return await in_thread(open_bundle, self._pool)
 
     def _files_of(self, name: str) -> CommittedFiles:
         """Return the files of a module, cached until its settings change.
