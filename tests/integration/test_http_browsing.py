@@ -499,7 +499,8 @@ def test_a_search_of_all_modules(tmp_path: Path) -> None:
         assert (entry["path"], entry["type"], entry["size"]) == ("dir/Wanted-by-all <b>", "file", 0)
         results = client.get(f"/api/v1/search?q=wanted-by-all&start={few.name}").json()
         assert [each["module"] for each in results["modules"]] == [few.name]
-        assert client.get("/api/v1/search").json() == {"modules": [], "next": None}
+        for query in ("", "?q=a&start=zzz"):
+            assert client.get(f"/api/v1/search{query}").json() == {"modules": [], "next": None}
         assert "/api/v1/search" in get(client, "/api").text
 
 

@@ -122,7 +122,7 @@ class Searcher:
         end = time.monotonic() + self._seconds
         hits_by_module: dict[str, ModuleHits] = {}
         names = sorted(name for name in modules if name >= start)
-        for name, later in zip(names, [*names[1:], None], strict=True):
+        for name, later in zip(names, [*names[1:], None], strict=False):
             try:
                 head, snapshot = self._open_newest(modules[name])
                 hits = self.search(modules[name], snapshot, ROOT, text, _MODULE_HITS, end)
