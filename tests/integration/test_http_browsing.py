@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -14,7 +16,7 @@ from fastapi import Request, Response
 from huai_program.humanize import human
 from huai_schema.paths import RelPath
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.pages.browse import Browser, Location, View
+from huai_server.http.pages.browse import _LINE, _READERS, Browser, Location, View
 from huai_server.http.pages.reading import open_commit
 from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.search import Hits, Searcher
@@ -421,6 +423,30 @@ def test_programs_read_commits_trees_and_differences(client: httpx.Client, up: U
         assert client.get(api + wrong).status_code == 404, wrong
     for odd in ("start=-1", "start=x", "start=99999999999999999999", "q="):
         assert client.get(f"{api}/tree/1?{odd}").status_code == 200, odd
+
+
+def test_few_read_old_commits_at_a_time(client: httpx.Client, up: Upstream) -> None:
+    up.put(b"first")
+    first = up.commit().head.commit
+    up.put(b"second")
+    up.commit()
+    address = f"/modules/{up.name}?before=2"
+    get(client, address)
+    path = up.places.repository / "objects" / first[:2] / first[2:]
+    content = path.read_bytes()
+    path.unlink()
+    os.mkfifo(path)  # opening it waits, and reading it then finds nothing
+    with ThreadPoolExecutor(_READERS + _LINE + 1) as readers:
+        every = [readers.submit(client.get, address) for _ in range(_READERS + _LINE + 1)]
+        try:
+            assert next(as_completed(every)).result().status_code == 503
+        finally:
+            handle = os.open(path, os.O_RDWR)
+            path.unlink()
+            path.write_bytes(content)
+            os.close(handle)
+    statuses = Counter(each.result().status_code for each in every)
+    assert statuses[500] <= _READERS
 
 
 def test_many_differences_are_paged(client: httpx.Client, up: Upstream) -> None:

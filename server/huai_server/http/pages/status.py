@@ -3,7 +3,6 @@
 Reads repositories in threads.  A damaged one is reported in its row, and hides no other.
 """
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -178,7 +177,9 @@ async def module_page(
         part: Sequence[Head] = row.commits[:_ROWS]
         older = part[-1].info.serial if len(row.commits) > _ROWS else None
         if before:
-            part, older = await asyncio.to_thread(commits_below, repository, before, _ROWS)
+            part, older = await now.browser.read(
+                page.client, lambda: commits_below(repository, before, _ROWS)
+            )
         values |= {"module": row._replace(commits=tuple(part)), "older": older}
     return page.render("module.html", values)
 
