@@ -15,14 +15,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from fastapi import APIRouter, Request, Response
-from starlette.requests import ClientDisconnect
 
 from huai_program.durations import seconds
 from huai_schema.codec.attestation import BYTES_MAX, SIGNED_PATTERN, SignedAttestation
 from huai_schema.errors import FormatError
 from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel
-from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.body import BEGIN_SECONDS, Body
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.branch_cache import BranchCache
 from huai_server.http.mirrors.known import NO_COMMITS
@@ -33,8 +33,6 @@ from huai_server.mirrors.record import holding_path, read_holding, write_holding
 if TYPE_CHECKING:
     from huai_server.config.mirrors import Mirrors
 
-_SECONDS = 20.0
-"""The time within which a request must arrive."""
 _BODY = {
     "requestBody": {
         "required": True,
@@ -117,15 +115,9 @@ def _store(received: _Received, mirrors: "Mirrors", committed: Commits) -> None:
 
 async def _read_body(request: Request) -> bytes:
     """Read the body; raises status 413 if it is too long, 408 if late, 400 if incomplete."""
-    data = bytearray()
+    body = Body(request.receive, b"", BYTES_MAX, BEGIN_SECONDS)
     try:
-        async with asyncio.timeout(_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > BYTES_MAX:
-                    raise HttpError(413, f"the attestation exceeds {BYTES_MAX} bytes")
-    except TimeoutError:
-        raise HttpError(408, "the attestation did not arrive in time") from None
-    except ClientDisconnect:
-        raise HttpError(400, "the attestation is incomplete") from None
-    return bytes(data)
+        await body.open()
+    except ClientGoneError as error:
+        raise HttpError(400, error.message) from None
+    return body.head
