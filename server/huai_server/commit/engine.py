@@ -4,7 +4,7 @@ Only `submit`, `add_done_callback` and `exception` are used, which all engines h
 answer are text.  A task is done when its record is there, so nothing is lost with a process.
 
 A process that is killed, or gives no sign of life for the deadline, is replaced once.  A task that
-fails twice has no record.
+fails twice has no record.  If all processes fall silent, the run ends.
 """
 
 import multiprocessing
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
 _COPIES = 2
+_SILENCE = 5
+"""The deadlines without a sign of life of any task after which a run ends."""
 
 
 class EngineError(HuaiError):
@@ -133,11 +135,16 @@ class _Run:
         self._copies: dict[str, int] = {}
         self._signs: dict[str, tuple[float, float]] = {}
         """The last sign of life of begun tasks, and when it was seen."""
-        self._alone: list[str] = []
-        """Tasks one of which may have killed its process: they run one at a time, last."""
+        self._alone: dict[str, Future[str] | None] = {}
+        """Tasks one of which may have killed its process, with the copy that counts from then on.
+
+        They run one at a time, last: they have None until then.
+        """
         self._waited: set[str] = set()
         """Tasks that were submitted again before they began."""
-        self._running = self._starts = 0
+        self._starts = 0
+        self._fell_silent = False
+        """True after a task that had begun fell silent."""
         self._last_sign = 0.0
         """The time of the last sign of life of any task."""
         self._engine: Executor | None = None
@@ -155,16 +162,11 @@ class _Run:
         for key in list(self._pending):
             self._submit(key)
         while self._pending:
-            if not self._running and self._alone:
-                if (key := self._alone.pop()) in self._pending:  # no other copy was faster
-                    self._submit(key)
-                continue
             try:
                 key, future = self._done.get(timeout=_POLL)
             except Empty:
                 self._look()
                 continue
-            self._running -= 1
             self._last_sign = time.monotonic()
             self._settle(key, future)
 
@@ -175,8 +177,8 @@ class _Run:
         for process in multiprocessing.active_children():
             process.kill()
 
-    def _submit(self, key: str) -> None:
-        """Start a task, on another engine if the present one is broken.
+    def _submit(self, key: str) -> "Future[str]":
+        """Start a task, on another engine if the present one is broken; return its future.
 
         Raises `EngineError` if engines break again and again.
         """
@@ -196,8 +198,8 @@ class _Run:
                 ) from None
             self._engine = self._start()
             future = self._engine.submit(run_task, *arguments)
-        self._running += 1
         future.add_done_callback(lambda future: self._done.put((key, future)))
+        return future
 
     def _settle(self, key: str, future: "Future[str]") -> None:
         """Finish a task that has ended; submit it again if it failed for the first time.
@@ -226,14 +228,14 @@ class _Run:
                 f"install huai {__version__} on all nodes, and look into the log of that process",
                 ExitCode.REQUIREMENT,
             )
-        if key in self._alone:  # one end of a process ended both copies
+        if self._alone.get(key, future) is not future:  # one end of a process ended both copies
             return
         has_begun = self._sign(key) is not None
         self._copies[key] += has_begun
         if self._copies[key] >= _COPIES:
             del self._pending[key]
         elif failure is not None and has_begun:
-            self._alone.append(key)
+            self._alone[key] = None
         else:
             self._submit(key)
 
@@ -241,10 +243,15 @@ class _Run:
         """Submit a task again after a deadline without a sign of life; the second time, end it.
 
         One that has not begun may wait behind a stopped process: it is submitted again when no task
-        has given a sign of life for that time.
+        has given a sign of life for that time.  Raises `EngineError` after `_SILENCE` such times
+        if a task that had begun fell silent: others may wait for a process.
         """
         now = time.monotonic()
-        for key in list(self._pending):
+        running = [key for key in self._pending if self._alone.get(key, self) is not None]
+        if not running:
+            running = [next(iter(self._pending))]
+            self._alone[running[0]] = self._submit(running[0])
+        for key in running:
             sign = self._sign(key)
             if sign is None:
                 if now - self._last_sign > self._deadline and key not in self._waited:
@@ -253,12 +260,19 @@ class _Run:
             elif key not in self._signs or self._signs[key][0] != sign:
                 self._signs[key] = sign, now
                 self._last_sign = now
-            elif now - self._signs[key][1] > self._deadline and key not in self._alone:
+            elif now - self._signs[key][1] > self._deadline:
+                self._fell_silent = True
                 self._copies[key] += 1
                 if self._copies[key] >= _COPIES:
                     del self._pending[key]
                 else:
                     self._submit(key)
+        if self._fell_silent and now - self._last_sign > _SILENCE * self._deadline:
+            raise EngineError(
+                "no process of the engine gives a sign of life",
+                "look for stopped processes and storage that hangs, and run this again: what is "
+                "finished is not read again",
+            )
 
     def _sign(self, key: str) -> float | None:
         """Return the time of a task's last sign of life, or None if it has not begun."""

@@ -156,6 +156,41 @@ def test_one_kill_of_a_task_with_two_copies_counts_once(
     assert len(futures) == 5
 
 
+def test_a_copy_behind_a_stopped_process_is_not_waited_for(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first copy never begins, the second one is killed."""
+    monkeypatch.setattr(engine, "_POLL", 0.01)
+    futures: list[Future[Any]] = []
+
+    def settle(future: "Future[Any]", _: object) -> None:
+        futures.append(future)
+        if len(futures) == 2:
+            (task.folder / (task.key + BEGAN)).touch()
+            future.set_exception(BrokenExecutor())
+        elif len(futures) == 3:
+            task.record.touch()
+            future.set_result("{}")
+
+    run_task(settle, task, 0.1)
+    assert task.record.exists()
+
+
+def test_a_run_ends_if_all_processes_are_silent(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_POLL", 0.01)
+    copies: list[object] = []
+
+    def settle(future: "Future[Any]", _: object) -> None:
+        copies.append(future)
+        if len(copies) == 1:  # the second one waits behind the first
+            (task.folder / (task.key + BEGAN)).touch()
+
+    with pytest.raises(engine.EngineError, match="no process of the engine gives a sign of life"):
+        run_task(settle, task, 0.1)
+
+
 def test_an_engine_is_started_with_the_first_task() -> None:
     def start() -> Executor:
         raise AssertionError("nothing is to be done")
