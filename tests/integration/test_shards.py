@@ -105,6 +105,16 @@ def test_no_shard_of_a_first_commit_is_what_a_scan_leaves_out(upstream: Upstream
     assert {"skip", ".~tmp~"}.isdisjoint(upstream.paths())
 
 
+def test_a_missing_root_of_a_first_commit_is_named(upstream: Upstream) -> None:
+    upstream.tree.rename(upstream.tree.with_name("away"))
+    for command in (("commit", NAME, "--engine", "local://2"), ("shards", NAME)):
+        done = run_server(upstream.root, *command)
+        assert done.returncode == ExitCode.EMPTY_ROOT, done.stderr
+        assert str(upstream.tree) in done.stderr
+    upstream.tree.with_name("away").rename(upstream.tree)
+    by_processes(upstream)
+
+
 def test_no_way_reads_what_another_one_has_read(upstream: Upstream) -> None:
     committed(upstream)
     for way in (by_processes, committed, by_commands, committed, by_processes):

@@ -19,6 +19,7 @@ from huai_schema.paths import RESERVED, join
 from huai_server.commit.shard_record import ShardRecord
 from huai_server.commit.tree_reader import scan_options
 from huai_server.config.tables import Module
+from huai_server.scan.types import root_error
 
 _Id: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]
 _Entries: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -32,11 +33,14 @@ def plan_shards(past: Snapshot | None, module: Module, folder: Path) -> dict[byt
 
     From the top down, a directory is cut into its subdirectories until it has at most
     `shard_entries`; far smaller ones are no shards.  A tree of at most so many has no shards.
-    Before the first commit the shards are the directories in the root.  `folder` is that of the
-    module's shards.
+    Before the first commit the shards are the directories in the root; raises `ScanError` if that
+    cannot be read.  `folder` is that of the module's shards.
     """
     if past is None:
-        return dict.fromkeys(subdirectories(module), 0)
+        try:
+            return dict.fromkeys(subdirectories(module), 0)
+        except OSError as error:
+            raise root_error(Path(module.path), error) from error
     record = _COUNTS.load(folder / _NAME) or {}
     counts = {bytes.fromhex(tree): entries for tree, entries in record.items()}
     return dict(_native.plan_shards(past.arguments, module.engine.shard_entries, counts))
