@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.commit.shard_record import shard_key
-from tests.support.committing import NAME, SECONDS, Upstream, run_server
+from tests.support.committing import NAME, SECONDS, Upstream, run_server, server_environment
 from tests.support.dask_cluster import started_cluster, starting
 from tests.support.sharded import (
     committed,
@@ -22,6 +23,7 @@ from tests.support.sharded import (
     cut_upstream,
     ended,
     make_slow,
+    mpi_command,
     started,
     whole_id,
 )
@@ -69,7 +71,19 @@ def by_dask(upstream: Upstream) -> dict[str, Any]:
         return committed(upstream, "--engine", f"dask://{address}")
 
 
-@pytest.mark.parametrize("commit", [committed, by_processes, by_dask, by_commands])
+def by_mpi(upstream: Upstream) -> dict[str, Any]:
+    arguments = ["commit", NAME, "--json", "--engine", "mpi://"]
+    done = subprocess.run(
+        mpi_command(3, upstream.root, *arguments),
+        env=server_environment(),
+        capture_output=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("commit", [committed, by_processes, by_dask, by_mpi, by_commands])
 def test_all_ways_lead_to_one_tree(upstream: Upstream, tmp_path: Path, commit: Commit) -> None:
     first = commit(upstream)
     assert (upstream.entries_id, upstream.links()) == whole_id(upstream, tmp_path / "1")

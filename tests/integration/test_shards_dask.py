@@ -102,11 +102,12 @@ def test_a_run_whose_scheduler_is_gone_is_continued_by_another_cluster(
     assert upstream.entries_id == whole_id(upstream, tmp_path / "1")[0]
 
 
-def test_a_missing_library_is_named(upstream: Upstream) -> None:
-    hide = "import sys; sys.modules['distributed'] = None; "
-    done = commit_by(upstream, "dask://", hide)
+@pytest.mark.parametrize(("library", "extra"), [("distributed", "dask"), ("mpi4py", "mpi")])
+def test_a_missing_library_is_named(upstream: Upstream, library: str, extra: str) -> None:
+    hide = f"import sys; sys.modules[{library!r}] = None; "
+    done = commit_by(upstream, f"{extra}://", hide)
     assert done.returncode == ExitCode.REQUIREMENT, done.stderr
-    assert "huai[dask]" in done.stderr
+    assert f"huai[{extra}]" in done.stderr
 
 
 def commit_by(upstream: Upstream, url: str, before: str = "") -> "subprocess.CompletedProcess[str]":
@@ -129,6 +130,7 @@ def commit_by(upstream: Upstream, url: str, before: str = "") -> "subprocess.Com
         ("dask://127.0.0.1:1", ExitCode.NETWORK, "start its scheduler"),
         ("dask://a/b", ExitCode.USAGE, "no such engine"),
         ("spark://a", ExitCode.USAGE, "no such engine"),
+        ("mpi://", ExitCode.NETWORK, "mpiexec -n 9 python -m huai_server.mpi"),
     ],
 )
 def test_an_engine_that_cannot_be_used_is_named(

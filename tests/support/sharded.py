@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -82,11 +83,21 @@ def whole_id(
     return alone.entries_id, alone.links()
 
 
+def mpi_command(ranks: int, root: Path, *arguments: str) -> list[str]:
+    """The command line of `huai-server` as an MPI job."""
+    program = [sys.executable, "-m", "huai_server.mpi", "--root", str(root), *arguments]
+    return [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks), *program]
+
+
 def started(
-    upstream: Upstream, path: bytes, engine: str = "local://2"
+    upstream: Upstream, path: bytes, engine: str = "local://2", ranks: int = 0
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a commit, and return it with the process that scans a shard, which takes long."""
-    command = server_command(upstream.root, "commit", NAME, "--engine", engine)
+    """Start a commit, and return it with the process that scans a shard, which takes long.
+
+    With `ranks` it is an MPI job.
+    """
+    arguments = upstream.root, "commit", NAME, "--engine", engine
+    command = mpi_command(ranks, *arguments) if ranks else server_command(*arguments)
     running = subprocess.Popen(command, env=server_environment(), stderr=subprocess.PIPE)
     return running, scanning(upstream, path)
 

@@ -29,6 +29,10 @@ BREAKING = {
         "server/huai_server/commit/engine.py",
         "import distributed",
     ),
+    "One module of the server knows MPI": (
+        "server/huai_server/commit/engine.py",
+        "import mpi4py",
+    ),
     "Programs are started by these modules only": (
         "client/huai_client/planted.py",
         "from subprocess import run",

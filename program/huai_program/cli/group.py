@@ -4,9 +4,9 @@ Only the module of the command that runs is imported: importing all would slow d
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -52,8 +52,10 @@ class LazyGroup(Group):
         return command
 
 
-def run_and_exit(name: str, command_line: click.Command) -> None:
-    """Run a program, print its error if it fails, and end the process with its exit code."""
+def run_and_exit(
+    name: str, command_line: click.Command, end: Callable[[int], NoReturn] = leave
+) -> None:
+    """Run a program, print its error if it fails, and call `end` with its exit code."""
     output = Output()
     code = conclude(
         name,
@@ -62,4 +64,4 @@ def run_and_exit(name: str, command_line: click.Command) -> None:
         abort=click.Abort,
         as_json="--json" in sys.argv,
     )
-    leave(output.code(code))
+    end(output.code(code))

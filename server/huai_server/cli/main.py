@@ -4,11 +4,14 @@ Results go to standard output (with `--json` a line of JSON each), everything el
 error.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from huai_program.cli.group import SETTINGS, LazyGroup, run_and_exit
+from huai_program.ending import leave
 from huai_server.config.load import default_root
 
 COMMANDS = (
@@ -39,9 +42,9 @@ COMMANDS = (
 """The modules of `huai_server.cli.commands`, in the order of --help."""
 
 
-def main() -> None:
-    """Run `huai-server` with the arguments of this process, and exit with its code."""
-    run_and_exit("huai-server", command_line)
+def main(end: Callable[[int], NoReturn] = leave) -> None:
+    """Run `huai-server` with the arguments of this process, and call `end` with its exit code."""
+    run_and_exit("huai-server", command_line, end)
 
 
 @click.group(

@@ -116,7 +116,7 @@ engine_option = click.option(
     default="",
     metavar="URL",
     help="Read the tree by other processes: local://N starts N on this machine, dask://HOST:PORT "
-    "uses the workers of Dask.",
+    "uses the workers of Dask, mpi:// the ranks of this MPI job.",
 )
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -77,32 +78,41 @@ class _Failure(msgspec.Struct, frozen=True):
 def open_engine(url: str) -> Callable[[], Executor]:
     """Return the function that starts the engine at `url`, and raises `EngineError` if it cannot.
 
-    Raises `EngineError` for a URL of another form, or if Dask is needed and not installed.
+    Raises `EngineError` for a URL of another form, or if its library is not installed.
     """
     match = re.fullmatch(ENGINE, url)
     if match is None:
         raise EngineError(
             f"{url}: no such engine",
-            "give local://N for N processes of this machine, or dask://HOST:PORT",
+            "give local://N for N processes of this machine, dask://HOST:PORT, or mpi://",
             ExitCode.USAGE,
         )
     if match["processes"]:
         context, count = multiprocessing.get_context("spawn"), int(match["processes"])
         return lambda: ProcessPoolExecutor(count, context, initializer=_end_with_parent)
-    try:
-        from huai_server.commit.dask_engine import DaskExecutor  # few need it
+    library, hint = url.partition(":")[0], "start its scheduler and workers"
+    executor: Callable[[], Executor]
+    try:  # few need one of them
+        if library == "dask":
+            from huai_server.commit.dask_engine import DaskExecutor
+
+            executor = partial(DaskExecutor, match["address"])
+        else:
+            from huai_server.commit.mpi_engine import MpiExecutor
+
+            executor, hint = MpiExecutor, "start this by mpiexec -n 9 python -m huai_server.mpi"
     except ModuleNotFoundError as error:
         raise EngineError(
-            f"{url}: {error.name} is not installed, but Dask needs it",
-            "pip install 'huai[dask]'",
+            f"{url}: {error.name} is not installed",
+            f"pip install 'huai[{library}]'",
             ExitCode.REQUIREMENT,
         ) from error
 
     def connect() -> Executor:
         try:
-            return DaskExecutor(match["address"])
+            return executor()
         except OSError as error:
-            raise EngineError(f"{url}: {error}", "start its scheduler and workers") from error
+            raise EngineError(f"{url}: {error}", hint) from error
 
     return connect
 

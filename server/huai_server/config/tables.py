@@ -160,7 +160,7 @@ class ModuleExport(msgspec.Struct, frozen=True):
     """The directories that get a `B3SUMS`."""
 
 
-ENGINE = r"local://(?P<processes>[1-9][0-9]{0,3})|dask://(?P<address>[^\s/]*)"
+ENGINE = r"local://(?P<processes>[1-9][0-9]{0,3})|dask://(?P<address>[^\s/]*)|mpi://"
 """A pattern for the URL of an engine."""
 
 
@@ -168,7 +168,7 @@ class ModuleEngine(msgspec.Struct, frozen=True):
     """The processes that scan the shards of a module."""
 
     url: Annotated[str, Meta(pattern=rf"^(?:{ENGINE})?$")] = ""
-    """`local://N` for processes of this machine, `dask://HOST:PORT`; empty for no shards."""
+    """`local://N` for N processes of this machine, `dask://HOST:PORT`, `mpi://`; empty for none."""
     shard_entries: Annotated[int, Meta(ge=1)] = 2_000_000
     """The entries from which a directory is cut into its subdirectories."""
     share: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
