@@ -65,10 +65,10 @@ def test_killed_and_stopped_workers_are_replaced(
     address, (_, *workers) = started_cluster(tmp_path, start, 3)
     configure(upstream, deadline="4s")
     make_slow(upstream)
-    running, killed = started(upstream, b"pool", f"dask://{address}")
+    running, killed = started(upstream, b"pool/a", f"dask://{address}")
     assert killed in workers
     os.kill(killed, signal.SIGKILL)
-    stopped = scanning(upstream, b"pool", killed)
+    stopped = scanning(upstream, b"pool/a", killed)
     assert stopped in workers
     os.kill(stopped, signal.SIGSTOP)
     assert ended(running) == 0
@@ -93,7 +93,7 @@ def test_a_run_whose_scheduler_is_gone_is_continued_by_another_cluster(
 ) -> None:
     address, (scheduler, _) = started_cluster(tmp_path, start, 1)
     make_slow(upstream)
-    running, _ = started(upstream, b"pool", f"dask://{address}")
+    running, _ = started(upstream, b"pool/a", f"dask://{address}")
     os.kill(scheduler, signal.SIGKILL)
     assert ended(running) == ExitCode.NETWORK
     assert upstream.repository.head() is None

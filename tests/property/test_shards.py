@@ -65,9 +65,7 @@ def read(root: bytes, objects: MemoryObjects, part: Part = WHOLE) -> Read:
     )
     lent = part.objects.arguments if part.objects else None
     mounts: tuple[set[bytes], bool, bool] = (set(), False, False)
-    done = reader.read_whole(
-        None, mounts, pairs.extend, objects, (part.top, part.shards, lent, None)
-    )
+    done = reader.read_whole(None, mounts, pairs.extend, objects, (part.top, part.shards, lent))
     lines = (line.partition(b"\t") for line in bytes(pairs).split(b"\n") if line)
     return Read(done, {(unescape(leader), unescape(member)) for leader, _, member in lines})
 

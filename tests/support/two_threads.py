@@ -72,11 +72,11 @@ def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
     record = os.fsencode(tree.parent / "record")
     mounts: tuple[set[bytes], bool, bool] = (set(), False, False)
     lent, request = (objects, past, 1000), (changes, True, record)
-    return lambda: reader.read_whole(None, mounts, print, None, (b"", [], None, None)), {
+    return lambda: reader.read_whole(None, mounts, print, None, (b"", [], None)), {
         "read_listed": lambda: reader.read_listed(lent, request, print, None),
         "read_digests": lambda: reader.read_digests(changes, record),
         "keep_digests": reader.keep_digests,
-        "read_whole": lambda: reader.read_whole(lent, mounts, print, None, (b"", [], None, None)),
+        "read_whole": lambda: reader.read_whole(lent, mounts, print, None, (b"", [], None)),
     }
 
 

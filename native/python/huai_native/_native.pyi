@@ -748,7 +748,7 @@ class TreeReader:
         mounts: tuple[set[bytes], bool, bool],
         keep_pairs: Callable[[bytes], None],
         writer: _Writer | None,
-        scope: tuple[bytes, Sequence[_Shard], _Snapshot | None, int | None],
+        scope: tuple[bytes, Sequence[_Shard], _Snapshot | None],
     ) -> tuple[bytes, tuple[_Counts, int], _Report, set[bytes], _Edges]:
         """Scan everything, or a part, and write its objects; digests are stored after errors too.
 
@@ -757,7 +757,7 @@ class TreeReader:
         lines of the record of hardlink groups.
 
         `scope` has the path of its top, which gets a tree; the shards, which are not read but
-        grafted; the reader of their objects; and the most entries, if they are limited.
+        grafted; and the reader of their objects.
 
         Returns the id of the top's tree; the totals, and the number of entries that no snapshot can
         hold, without shards; the problems and remarks; and the present mount points; and, of a

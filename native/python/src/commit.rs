@@ -60,9 +60,9 @@ type WholeTree = (
 );
 
 /// The part of the tree to read: its top, and path, view, and tree with entries of each shard
-/// below it, with the reader of their objects; and the most entries.
+/// below it, with the reader of their objects.
 #[derive(FromPyObject)]
-struct LentPart(Vec<u8>, Vec<LentShard>, Option<LentSnapshot>, Option<u64>);
+struct LentPart(Vec<u8>, Vec<LentShard>, Option<LentSnapshot>);
 
 /// A shard: its path, its view, and its tree with the entries of that; `None` if it failed.
 #[derive(FromPyObject)]
@@ -82,7 +82,6 @@ impl LentPart {
             top: self.0,
             shards,
             objects: self.2.map(|lent| lent.snapshot),
-            most: self.3,
         })
     }
 }
@@ -352,7 +351,6 @@ impl TreeReader {
             Failure::Root(reason) => self.explain.call1(py, ("root", reason.map_or(0, number))),
             Failure::Contents(error) => return raise(py, &error),
             Failure::Format(error) => return refuse(error),
-            Failure::TooLarge => self.explain.call1(py, ("size", 0)),
             Failure::Stopped => return PyRuntimeError::new_err("stopped without an exception"),
         };
         explained.map_or_else(

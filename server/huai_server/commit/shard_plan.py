@@ -1,7 +1,7 @@
 """The directories that are scanned as shards: the largest ones that are not too large.
 
-Reads the last commit, or the names in the root of a tree without one.  Shards of the last commit
-by an engine are not counted again unless they changed since.
+Reads the last commit, or the names in the upper directories of a tree without one.  Shards of the
+last commit by an engine are not counted again unless they changed since.
 """
 
 import os
@@ -26,6 +26,8 @@ _Entries: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 _COUNTS = RecordFile(dict[_Id, _Entries], needed=False, durable=False)
 """The entries of trees, whose ids are in hex: a cache."""
 _NAME = "counts"
+_FIRST, _MOST = 64, 1000
+"""The shards of a first commit that are enough, and the most of them."""
 
 
 def plan_shards(past: Snapshot | None, module: Module, folder: Path) -> dict[bytes, int]:
@@ -33,14 +35,11 @@ def plan_shards(past: Snapshot | None, module: Module, folder: Path) -> dict[byt
 
     From the top down, a directory is cut into its subdirectories until it has at most
     `shard_entries`; far smaller ones are no shards.  A tree of at most so many has no shards.
-    Before the first commit the shards are the directories in the root; raises `ScanError` if that
-    cannot be read.  `folder` is that of the module's shards.
+    Before the first commit, level by level, all are cut until they are many; raises `ScanError` if
+    the root cannot be read.  `folder` is that of the module's shards.
     """
     if past is None:
-        try:
-            return dict.fromkeys(subdirectories(module), 0)
-        except OSError as error:
-            raise root_error(Path(module.path), error) from error
+        return dict.fromkeys(_first_shards(module), 0)
     record = _COUNTS.load(folder / _NAME) or {}
     counts = {bytes.fromhex(tree): entries for tree, entries in record.items()}
     return dict(_native.plan_shards(past.arguments, module.engine.shard_entries, counts))
@@ -52,7 +51,35 @@ def keep_counts(folder: Path, records: Iterable[ShardRecord]) -> None:
         _COUNTS.save(folder / _NAME, {each.tree.hex(): each.entries for each in records})
 
 
-def subdirectories(module: Module, above: bytes = b"") -> list[bytes]:
+def _first_shards(module: Module) -> list[bytes]:
+    """Return the paths of a level of directories, with those above it that have none in them.
+
+    Raises `ScanError` if the root cannot be read.
+    """
+    try:
+        shards = _subdirectories(module, b"")
+    except OSError as error:
+        raise root_error(Path(module.path), error) from error
+    level = shards
+    while level and len(shards) < _FIRST:
+        below = {path: _subdirectories_or_none(module, path) for path in level}
+        level = [path for paths in below.values() for path in paths]
+        cut = sorted([*(path for path in shards if not below.get(path)), *level])
+        if len(cut) > _MOST:
+            break
+        shards = cut
+    return shards
+
+
+def _subdirectories_or_none(module: Module, above: bytes) -> list[bytes]:
+    """Return those of a directory that may vanish, or be unreadable: its scan says so."""
+    try:
+        return _subdirectories(module, above)
+    except OSError:
+        return []
+
+
+def _subdirectories(module: Module, above: bytes) -> list[bytes]:
     """Return the paths of the directories in `above` that a scan does not leave out, sorted."""
     left_out = [(each, False, True, True, False) for each in scan_options(module).exclude]
     filter_ = _native.Filter(left_out)

@@ -1,9 +1,8 @@
 """The files of shards: a record with the result of each, its pack, and its digests.
 
 A shard is a directory with everything below it, which one process scans.  Its files are named after
-its path: in the folder of results `KEY.shard`, written last, or `KEY.cut` for one that is too
-large, and `KEY.began`, touched as long as its process runs; in the folder of the module's shards
-`KEY/`, with its digests, which are a cache.
+its path: in the folder of results `KEY.shard`, written last, and `KEY.began`, touched as long as
+its process runs; in the folder of the module's shards `KEY/`, with its digests, which are a cache.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from huai_server.commit.list_record import settings_of
 from huai_server.config.tables import Module
 from huai_server.state.paths import ModulePlaces
 
-RECORD, BEGAN, CUT = ".shard", ".began", ".cut"
+RECORD, BEGAN = ".shard", ".began"
 NO_BASE = "none"
 """The base of a first commit."""
 _KEYS = "[0-9a-f]" * 32
@@ -60,8 +59,6 @@ class ShardRecord(msgspec.Struct, frozen=True):
 
 
 SHARD_RECORD = RecordFile(ShardRecord)
-CUTS = RecordFile(list[bytes], durable=False)
-"""The paths of the directories into which a shard is cut, in the place of its result."""
 
 
 class ShardMismatchError(HuaiError):

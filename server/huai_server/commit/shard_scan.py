@@ -8,12 +8,11 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-from msgspec.structs import replace
 
 from huai_program.locking import LockedError, locked
 from huai_program.packs import opened_writer
@@ -21,11 +20,8 @@ from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.commit.list_record import settings_of
-from huai_server.commit.shard_plan import subdirectories
 from huai_server.commit.shard_record import (
     BEGAN,
-    CUT,
-    CUTS,
     NO_BASE,
     RECORD,
     SHARD_RECORD,
@@ -35,15 +31,12 @@ from huai_server.commit.shard_record import (
     shards_folder,
     table_folders,
 )
-from huai_server.commit.tree_reader import LargePartError, Part, TreeReader
+from huai_server.commit.tree_reader import Part, TreeReader
 from huai_server.config.load import load
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Repository, metadata_errors
-
-_MOST_CUTS = 10_000
-"""The most directories into which a shard is cut."""
 
 
 class ShardRootError(HuaiError):
@@ -66,16 +59,13 @@ class ShardTask(msgspec.Struct, frozen=True):
     """The folder for the result."""
     run: str = ""
     accept_mounts: bool = False
-    most: int | None = None
-    """The most entries, if they are limited."""
 
 
 def scan_shard(task: ShardTask) -> ShardRecord:
     """Scan a directory; write its pack and record into `task.folder`, and return the record.
 
     A record of the same run is returned without a scan.  Raises `ShardRootError` if the path is not
-    below the root, `LargePartError` for too many entries, and any `HuaiError` of the configuration,
-    the repository or the scan.
+    below the root, and any `HuaiError` of the configuration, the repository or the scan.
     """
     path, folder, key = task.path, Path(task.folder), shard_key(task.path)
     if not path or any(name in {b"", b".", b".."} for name in path.split(b"/")):
@@ -107,7 +97,7 @@ def scan_shard(task: ShardTask) -> ShardRecord:
             pairs.extend,
             writer,
             accept_mounts=task.accept_mounts,
-            part=Part(path, [], None, task.most),
+            part=Part(path, [], None),
         )
         problems, remarks, hashed = report
         pack = writer.finish()
@@ -125,21 +115,9 @@ def scan_shard(task: ShardTask) -> ShardRecord:
 def scan(text: str) -> None:
     """Scan a shard, a `ShardTask` in JSON; for a process of an engine.
 
-    One with too many entries is cut: the file `CUTS` has its subdirectories, and it has no record.
     Raises a `ScanError` if it vanished, and the other errors of `scan_shard`.
     """
-    task = msgspec.json.decode(text, type=ShardTask)
-    try:
-        scan_shard(task)
-    except LargePartError:
-        module = load(Path(task.root)).committed_module(task.name)
-        paths: list[bytes] = []
-        with suppress(OSError):  # it vanished: the scan says so
-            paths = subdirectories(module, task.path)
-        if 0 < len(paths) <= _MOST_CUTS:
-            CUTS.save(Path(task.folder) / (shard_key(task.path) + CUT), paths)
-        else:
-            scan_shard(replace(task, most=None))
+    scan_shard(msgspec.json.decode(text, type=ShardTask))
 
 
 def base_of(places: ModulePlaces, base: str | None) -> tuple[Snapshot | None, str]:

@@ -29,8 +29,6 @@ from huai_server.commit.result import CommitOptions
 from huai_server.commit.shard_plan import keep_counts, plan_shards
 from huai_server.commit.shard_record import (
     BEGAN,
-    CUT,
-    CUTS,
     NO_BASE,
     RECORD,
     SHARD_RECORD,
@@ -48,8 +46,6 @@ _RESULTS = "results"
 _AGE = 86400
 """The seconds after which results of a killed run are not used any more."""
 _SHOWN = 10
-_FIRST = 8
-"""A shard of a first commit is cut from this part of the limit: what was scanned of it is lost."""
 
 
 class _RunRecord(msgspec.Struct, frozen=True):
@@ -177,9 +173,9 @@ class Shards:
     def _run(self, url: str, options: CommitOptions) -> None:
         """Scan, on the engine at `url`, the shards that have no result of a killed run.
 
-        Deletes old and other results.  Replaces a shard that is cut by its parts, and keeps the
-        record of each one, None if it failed.  Raises `EngineError`, `StorageError`, and
-        `ShardVersionError` or `ShardMismatchError` for a result that does not fit the commit.
+        Deletes old and other results, and keeps the record of each shard, None if it failed.
+        Raises `EngineError`, `StorageError`, and `ShardVersionError` or `ShardMismatchError` for a
+        result that does not fit the commit.
         """
         from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
         from huai_server.commit.shard_scan import ShardTask, scan
@@ -202,29 +198,16 @@ class Shards:
                 run = _RunRecord(os.urandom(8).hex(), *current, now)
                 _RUN.save(self._run_file, run)
         name, root = making.places.folder.name, str(making.places.root)
-        folder, engine = str(self._results), making.module.engine
-        most = None if making.past else 1 + engine.shard_entries // _FIRST
+        folder = str(self._results)
 
         def task(path: bytes) -> Task:
-            values = root, name, path, self._base, folder, run.run, options.accept_mounts, most
+            values = root, name, path, self._base, folder, run.run, options.accept_mounts
             text = msgspec.json.encode(ShardTask(*values)).decode()
             return Task(self._results, shard_key(path), show(path), scan, text)
 
-        with running(start, seconds(engine.deadline)) as run_tasks:
-            while planned:
-                run_tasks([task(path) for path in planned if not self._is_done(path, run.run)])
-                cuts = {path: CUTS.load(self._cut_file(path)) for path in planned}
-                self._records |= {
-                    path: self._load(path, run.run) for path in planned if not cuts[path]
-                }
-                planned = [path for cut in cuts.values() for path in cut or ()]
-
-    def _is_done(self, path: bytes, run: str) -> bool:
-        """Return True if a shard has a result, or is cut."""
-        return self._cut_file(path).exists() or self._load(path, run) is not None
-
-    def _cut_file(self, path: bytes) -> Path:
-        return self._results / (shard_key(path) + CUT)
+        with running(start, seconds(making.module.engine.deadline)) as run_tasks:
+            run_tasks([task(path) for path in planned if self._load(path, run.run) is None])
+        self._records = {path: self._load(path, run.run) for path in planned}
 
     def _load(self, path: bytes, run: str) -> ShardRecord | None:
         """Return the record of a shard; None if it is missing or belongs to another run.

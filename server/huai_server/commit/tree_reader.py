@@ -56,10 +56,6 @@ class DigestsError(HuaiError):
     exit_code = ExitCode.FILE_IO
 
 
-class LargePartError(HuaiError):
-    """A part of a tree has more entries than it may have."""
-
-
 class DigestOptions(NamedTuple):
     """The engine's options for digests: which content it reads, and where digests are stored."""
 
@@ -128,8 +124,6 @@ class Part(NamedTuple):
     shards: Sequence[Shard]
     objects: Snapshot | None
     """Any snapshot of the repository with their objects."""
-    most: int | None = None
-    """The most entries, if they are limited."""
 
 
 WHOLE = Part(b"", (), None)
@@ -214,7 +208,7 @@ class TreeReader:
     ) -> ReadPart:
         """Scan a part of the tree, and write its objects; return the values of the engine.
 
-        The parameters are as for `read_whole`.  Raises `LargePartError` for too many entries.
+        The parameters are as for `read_whole`.
         """
         before = read_mounts(self._places.mounts)
         objects = part.objects.arguments if part.objects else None
@@ -223,7 +217,7 @@ class TreeReader:
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
-            (part.top, part.shards, objects, part.most),
+            (part.top, part.shards, objects),
         )
 
     def read_listed(
@@ -341,11 +335,9 @@ class TreeReader:
     def _as_error(self, stage: str, cause: OSError | int) -> HuaiError:
         """Return the exception for a failure that the engine reports.
 
-        `stage` is "tree", "digests" or "size".  A number as `cause` is the reason for an unreadable
+        `stage` is "tree" or "digests".  A number as `cause` is the reason for an unreadable
         root.
         """
-        if stage == "size":
-            return LargePartError(f"{self._root}: a part has too many entries")
         if isinstance(cause, int):
             return unreadable_root_error(self._root, reason_of(cause) if cause else "it vanished")
         if stage == "tree":

@@ -35,7 +35,7 @@ def scan(tree: Path) -> Callable[[], object]:
         os.fsencode(tree), ([], 2, True, False, None), None, None, lambda _, cause: cause
     )
     return lambda: reader.read_whole(
-        None, (set(), False, True), lambda _: None, None, (b"", [], None, None)
+        None, (set(), False, True), lambda _: None, None, (b"", [], None)
     )
 
 

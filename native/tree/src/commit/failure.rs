@@ -18,8 +18,6 @@ pub enum Failure {
     Contents(Error),
     /// The last commit cannot be read, or an object cannot be written.
     Format(FormatError),
-    /// The part has more entries than it may have.
-    TooLarge,
     /// The caller stopped the call, or a callback failed.
     Stopped,
 }

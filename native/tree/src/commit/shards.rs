@@ -28,8 +28,6 @@ pub struct Part<R> {
     pub shards: BTreeMap<Vec<u8>, Shard>,
     /// The reader of their objects; `None` without shards.
     pub objects: Option<Snapshot<R>>,
-    /// The most entries, if they are limited; with more it is `Failure::TooLarge`.
-    pub most: Option<u64>,
 }
 
 /// The result of a shard.
@@ -47,7 +45,6 @@ impl<R> Default for Part<R> {
             top: Vec::new(),
             shards: BTreeMap::new(),
             objects: None,
-            most: None,
         }
     }
 }

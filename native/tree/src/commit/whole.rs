@@ -133,11 +133,6 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
                 builder.add_frame(frame, &scope)?;
             }
             keep(&mut builder.pairs)?;
-            let leaves = builder.totals.files.saturating_add(builder.totals.symlinks);
-            let entries = leaves.saturating_add(builder.directories);
-            if scope.most.is_some_and(|most| entries > most) {
-                return Err(Failure::TooLarge);
-            }
         }
         if let Some((digests, _)) = digesting {
             // Without a shard, the last table may be the only one with its digests.

@@ -7,12 +7,10 @@ import msgspec
 import pytest
 
 from huai_schema import __version__
-from huai_server.commit import shard_scan
 from huai_server.commit.engine import run_task
-from huai_server.commit.shard_plan import plan_shards, subdirectories
+from huai_server.commit.shard_plan import plan_shards
 from huai_server.commit.shard_record import NO_BASE
 from huai_server.commit.shard_scan import ShardTask, scan
-from huai_server.config.tables import Module
 from tests.support.committing import NAME, Upstream
 from tests.support.sharded import cut_upstream
 
@@ -22,19 +20,22 @@ def upstream(short_path: Path) -> Upstream:
     return cut_upstream(short_path)
 
 
-def test_a_shard_that_vanishes_before_it_is_cut_has_failed_alone(
-    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def vanish(module: Module, above: bytes) -> list[bytes]:
-        shutil.rmtree(upstream.tree / "pool")
-        return subdirectories(module, above)
-
-    monkeypatch.setattr(shard_scan, "subdirectories", vanish)
-    task = ShardTask(str(upstream.root), NAME, b"pool", NO_BASE, str(tmp_path / "to"), most=100)
+def test_a_shard_that_vanishes_has_failed_alone(upstream: Upstream, tmp_path: Path) -> None:
+    shutil.rmtree(upstream.tree / "pool")
+    task = ShardTask(str(upstream.root), NAME, b"pool", NO_BASE, str(tmp_path / "to"))
     text = msgspec.json.encode(task).decode()
     answer = msgspec.json.decode(run_task(scan, text, "pool", __version__))
     assert "pool" in answer["message"]
     assert answer["code"] == 0  # the other shards are scanned
+
+
+def test_a_first_commit_is_cut_by_levels(upstream: Upstream, tmp_path: Path) -> None:
+    for number in range(60):
+        upstream.write(f"wide/{number:02}/x/file", "x")
+        upstream.write(f"more/{number:02}/x/file", "x")
+    paths = [path.decode() for path in plan_shards(None, upstream.module, tmp_path)]
+    assert len(paths) == 123
+    assert paths[59:64] == ["more/59", "pool/a", "pool/b", "small", "wide/00"]
 
 
 @pytest.mark.parametrize(

@@ -231,4 +231,4 @@ def read_with(root: Path, look_up: Callable[[int], bytes]) -> None:
 
     owners = (look_up, look_up)
     reader = TreeReader(os.fsencode(root), ([], 2, True, False, None), owners, None, explain)
-    reader.read_whole(None, (set(), False, True), lambda _: None, None, (b"", [], None, None))
+    reader.read_whole(None, (set(), False, True), lambda _: None, None, (b"", [], None))
