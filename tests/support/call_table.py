@@ -16,6 +16,7 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "clone": (),
         "copy": (275, 326),
         "getdents": (217,),
+        "handle": (304,),
         "link": (86, 265),
         "mark": (146,),
         "mkdir": (83, 258),
@@ -42,6 +43,7 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "clone": (),
         "copy": (76, 285),
         "getdents": (61,),
+        "handle": (265,),
         "link": (37,),
         "mark": (125,),
         "mkdir": (34,),
@@ -66,7 +68,8 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
 """`attributes` are extended ones, `clone` shares blocks by ioctl; `copy` names its target in the
 third argument, `send` in the first.  What a kernel may lack stands alone as well: openat2(2) is
 `open beneath`, renameat2(2) `rename by flags`.  `mark` changes nothing: a child says with it where
-it is; `watch` is inotify_add_watch(2), which changes nothing either."""
+it is; `watch` is inotify_add_watch(2), which changes nothing either.  `handle` is
+open_by_handle_at(2), for a caller that only looks up paths."""
 
 REQUESTS: Mapping[str, tuple[int, ...]] = {"clone": (0x4004_9409, 0x4020_940D)}
 """The requests of ioctl(2): FICLONE, FICLONERANGE."""

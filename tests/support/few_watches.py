@@ -41,4 +41,4 @@ def _run() -> NoReturn:
 
 if __name__ == "__main__":
     # A rename ends each record of the watcher: the supervisor gives up on a child without calls.
-    supervise(("watch", "rename"), _run, _Limit())
+    supervise(("watch", "rename", "handle"), _run, _Limit())

@@ -810,8 +810,9 @@ class TreeWatch:
         *,
         one_file_system: bool,
         most: int,
+        is_noted: bool = False,
     ) -> TreeWatch:
-        """Watch `root`; `patterns` are as of `Scan`.
+        """Watch `root`; `patterns` are as of `Scan`.  With `is_noted`, wait for calls of `note`.
 
         More than `most` changed paths count as the whole tree.  A root that cannot be watched is an
         `OSError`.
@@ -823,6 +824,9 @@ class TreeWatch:
 
         Returns the number of events, True if some were lost, and True if the root was moved.
         """
+
+    def note(self, path: bytes, *, is_directory: bool, all_below: bool) -> bool:
+        """Let the next `take` return a path, perhaps with everything below; False if left out."""
 
     def take(self) -> tuple[ChangeList, int] | None:
         """Return the paths changed since the last call, and their number; None to scan the tree.

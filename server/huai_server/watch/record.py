@@ -14,7 +14,7 @@ class WatchRecord(msgspec.Struct, frozen=True):
     """The state of a watcher."""
 
     directories: int = 0
-    """Directories that are watched."""
+    """Directories that are watched; 0 if the file system is."""
     unwatched: int = 0
     """Directories that cannot be watched, nor those below; the next scan finds their changes."""
     since: int | None = None

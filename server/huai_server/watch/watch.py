@@ -10,6 +10,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Never
 
@@ -28,6 +29,7 @@ from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, Problem, root_error
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
+from huai_server.watch.mark import FileSystemMark
 from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
 
@@ -81,6 +83,8 @@ class Watcher:
         self._schedule = schedule
         self._record = WatchRecord()
         self._identity: tuple[int, int] | None = None
+        self._mark: FileSystemMark | None = None
+        """The source of events where inotify does not watch all directories."""
 
     def run(self) -> Never:
         """Watch until a signal ends the program; notify systemd of the status.
@@ -115,14 +119,34 @@ class Watcher:
             return watched
 
     def _watch(self) -> TreeWatch:
-        """Start to watch the tree, and record its inode; raises `OSError` if it is unreadable."""
+        """Start to watch the tree, and record its inode; raises `OSError` if it is unreadable.
+
+        Where not all directories can be watched, the file system is watched, if that is allowed.
+        """
         module = self._module
         self._identity = _identity(Path(module.path))
+        if self._mark:
+            self._mark.close()
+            self._mark = None
+        watched = self._tree()
+        if watched.unwatched and module.one_file_system:
+            with suppress(OSError):
+                self._mark = FileSystemMark(os.fsencode(module.path))
+                self._observer.noted(
+                    "too many directories for inotify: events are those of the whole file system "
+                    "(fanotify)"
+                )
+                return self._tree(is_noted=True)
+        return watched
+
+    def _tree(self, *, is_noted: bool = False) -> TreeWatch:
+        module = self._module
         return TreeWatch(
             os.fsencode(module.path),
             [check_exclude(os.fsencode(each)) for each in module.exclude],
             one_file_system=module.one_file_system,
             most=_MOST_PATHS,
+            is_noted=is_noted,
         )
 
     def _follow(self, watched: TreeWatch) -> bool:
@@ -132,18 +156,19 @@ class Watcher:
         """
         due = self._schedule.due()
         wait = _LOOK if due is None else min(_LOOK, due - time.monotonic())
-        if wait > 0 and _is_readable(watched, wait):
+        if wait > 0 and _is_readable(self._mark or watched, wait):
             time.sleep(_LULL)
-            events, is_overflowed, is_root_gone = watched.read()
+            events, is_overflowed, is_root_gone = (
+                self._mark.read(watched) if self._mark else watched.read()
+            )
             if events:
                 self._add_events(events)
             if is_overflowed:
-                self._rescan("the kernel's queue overflowed (fs.inotify.max_queued_events)")
+                self._rescan("the kernel's queue overflowed (max_queued_events)")
                 return False
             if is_root_gone:
                 self._rescan(f"{self._module.path} was moved, deleted or unmounted")
                 return False
-            return True
         if self._identity != _identity_or_none(Path(self._module.path)):
             self._rescan(f"{self._module.path} is another directory now")
             return False
@@ -220,7 +245,7 @@ class Watcher:
         )
 
 
-def _is_readable(watched: TreeWatch, seconds: float) -> bool:
+def _is_readable(watched: TreeWatch | FileSystemMark, seconds: float) -> bool:
     """True if an event comes within `seconds`."""
     waiting = select.poll()
     waiting.register(watched.fileno(), select.POLLIN)

@@ -21,17 +21,19 @@ pub(crate) struct TreeWatch(Guarded<tree_watch::TreeWatch>);
 #[pymethods]
 impl TreeWatch {
     #[new]
-    #[pyo3(signature = (root, patterns, *, one_file_system, most))]
+    #[pyo3(signature = (root, patterns, *, one_file_system, most, is_noted=false))]
     fn new(
         py: Python<'_>,
         root: &[u8],
         patterns: Vec<Vec<u8>>,
         one_file_system: bool,
         most: usize,
+        is_noted: bool,
     ) -> PyResult<Self> {
         let options = WatchOptions {
             patterns: parse_patterns(patterns),
             one_file_system,
+            is_noted,
             most,
         };
         let opened = wait(py, |stop| tree_watch::TreeWatch::open(root, options, stop))?;
@@ -49,6 +51,12 @@ impl TreeWatch {
         let changes = wait(py, |stop| self.0.lock().read(stop))?;
         let changes = changes.map_err(|error| raise(py, &error))?;
         Ok((changes.events, changes.lost, changes.gone))
+    }
+
+    /// Let the next `take` return a path; returns false if it is left out.
+    #[pyo3(signature = (path, *, is_directory, all_below))]
+    fn note(&self, path: &[u8], is_directory: bool, all_below: bool) -> bool {
+        self.0.lock().note(path, is_directory, all_below)
     }
 
     /// Return the paths changed since the last call, and their number; `None` if the tree has to be

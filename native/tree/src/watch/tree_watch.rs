@@ -32,6 +32,8 @@ pub struct WatchOptions {
     pub patterns: Vec<Pattern>,
     /// True to watch nothing below a mount point.
     pub one_file_system: bool,
+    /// True to watch nothing: the caller notes the changes.
+    pub is_noted: bool,
     /// The most paths; more are taken as the whole tree.
     pub most: usize,
 }
@@ -86,8 +88,10 @@ impl TreeWatch {
             unwatched: 0,
             first: None,
         };
-        watch.unlooked.push(Vec::new());
-        watch.add_all(stop);
+        if !watch.options.is_noted {
+            watch.unlooked.push(Vec::new());
+            watch.add_all(stop);
+        }
         Ok(watch)
     }
 
@@ -128,6 +132,27 @@ impl TreeWatch {
         for each in taken {
             self.pending.add(each.path.as_bytes(), each.all_below);
         }
+    }
+
+    /// Add a changed path, perhaps with everything below it; returns false if it is left out.
+    pub fn note(&mut self, path: &[u8], is_directory: bool, all_below: bool) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let ends: Vec<usize> = slashes.map(|(at, _)| at).chain([path.len()]).collect();
+        let mut above: &[u8] = b"";
+        for end in ends {
+            let (entry, is_last) = (path.get(..end).unwrap_or(path), end == path.len());
+            let name = entry.strip_prefix(above).unwrap_or(entry);
+            let name = name.strip_prefix(b"/").unwrap_or(name);
+            if self.leaves_out(above, name, is_directory || !is_last) {
+                if is_last {
+                    self.pending.add(above, false);
+                }
+                return false;
+            }
+            above = entry;
+        }
+        self.pending.add(path, all_below);
+        true
     }
 
     /// Read and count all present events; their paths become pending, and new directories are watched.
@@ -277,6 +302,7 @@ mod tests {
         let options = WatchOptions {
             patterns: Vec::new(),
             one_file_system: true,
+            is_noted: false,
             most: 10,
         };
         let (stop, go_on) = (Stop::default(), Stop::default());

@@ -56,7 +56,7 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
             "watching", module=name, directories=record.directories, unwatched=record.unwatched
         )
         directories = counted(record.directories, "directory", "directories")
-        console.result(f"{name}: watching {directories}")
+        console.result(f"{name}: watching {directories if record.directories else 'everything'}")
 
     def in_step(changes: int, seconds: float) -> None:
         console.event("in_step", module=name, changes=changes, seconds=round(seconds, 3))
