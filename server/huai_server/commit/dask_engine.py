@@ -26,8 +26,9 @@ class DaskExecutor(Executor):
     """
 
     def __init__(self, address: str) -> None:
-        # It would print tracebacks if the scheduler ends, which is an error of the commit.
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        # They print tracebacks if the scheduler ends, an error of the commit, or a worker does.
+        for name in ("distributed.client", "tornado.application"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._cluster = None if address else _start_cluster()
         self._client = Client(address or self._cluster, set_as_default=False)
         # Not pure: a second copy of a task must not get the result of the first.
