@@ -88,8 +88,7 @@ class SignedUpstream:
         self._publish()
 
     def _publish(self) -> None:
-        config = server_config.load(self.up.root)
-        publish_after_commit(config, self.up.name, self.up.places)
+        publish_after_commit(self.up.root, self.up.name)
 
     def resign(self, signer: PrivateKey) -> None:
         """The newest commit, with a signature of this key in the place of its own."""

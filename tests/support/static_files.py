@@ -5,8 +5,6 @@ from pathlib import Path
 
 from huai_schema.codec.static_files import NOTHING, Static, Step, cheapest
 from huai_server.actions.publish import publish_module
-from huai_server.config import load as server_config
-from huai_server.state.paths import module_places
 from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
@@ -16,8 +14,7 @@ from tests.support.upstream import Upstream as SiteUpstream
 
 def publish_to(folder: Path, up: SiteUpstream) -> None:
     """Publish the newest commit of a module below `folder`, as a commit does with [static]."""
-    config = server_config.load(up.root)
-    publish_module(config, up.name, module_places(up.root, up.name), str(folder))
+    publish_module(up.root, up.name, str(folder))
 
 
 class Publisher:

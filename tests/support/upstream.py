@@ -113,9 +113,9 @@ class Upstream(Committed):
 
     def commit(self) -> CommitResult:
         """Commit and publish, as `huai-server commit` does."""
-        config = server_config.load(self.root)
-        done = commit_tree(self.name, config.module(self.name), self.places)
-        publish_after_commit(config, self.name, self.places)
+        module = server_config.load(self.root).module(self.name)
+        done = commit_tree(self.name, module, self.places)
+        publish_after_commit(self.root, self.name)
         return done
 
     @property

@@ -148,7 +148,7 @@ def commit(
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
         on_commit(result)
-        return Committed(result, _update_dependents(root, config, name))
+        return Committed(result, _update_dependents(root, name))
     from huai_server.actions.export import export_after_commit, plan_export
     from huai_server.export.into_tree import ExportOfTree
 
@@ -156,7 +156,7 @@ def commit(
     inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
     result = commit_tree(name, module, places, options, keys=keys, export=inside)
     on_commit(result)
-    after = _update_dependents(root, config, name)
+    after = _update_dependents(root, name)
     exported = inside.update if inside else export_after_commit(name, module, places, plan)
     return Committed(result, after._replace(export=exported))
 
@@ -203,7 +203,7 @@ def digest(
     result = digest_tree(
         name, config.committed_module(name), module_places(root, name), limits, keys, engine
     )
-    return Committed(result, _update_dependents(root, config, name))
+    return Committed(result, _update_dependents(root, name))
 
 
 def write_pending(root: Path, name: str, output: Path) -> Attached:
@@ -240,7 +240,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     done = Attached(pending, keys.chain.newest.threshold, head)
     if head is None:
         return done
-    after = _update_dependents(root, config, name)
+    after = _update_dependents(root, name)
     if module.export.files:
         from huai_server.actions.export import export_after_commit, plan_export
 
@@ -262,7 +262,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     config = load(root)
     module, places = config.relayed_module(name), module_places(root, name)
     done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
-    return Relayed(done, _update_dependents(root, config, name))
+    return Relayed(done, _update_dependents(root, name))
 
 
 def scrub(
@@ -310,25 +310,25 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
     return Removed(kept_folder, attr_tree_in_use=not is_removed)
 
 
-def _update_dependents(root: Path, config: ServerConfig, name: str) -> AfterCommit:
+def _update_dependents(root: Path, name: str) -> AfterCommit:
     """Update static files and the attr tree to the newest commit; errors are in the result."""
-    static = _publish_static(root, config, name)
-    return AfterCommit(static, update_attr_tree(root, name))
+    return AfterCommit(_publish_static(root, name), update_attr_tree(root, name))
 
 
-def _publish_static(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
+def _publish_static(root: Path, name: str) -> StaticUpdate:
     """Write the static files of the newest commit, and their copies; errors are in the result.
 
-    Does nothing if the files are up to date, unless the module has copies or is relayed.
+    The configuration is read again: the module may be private since the commit began.  Does nothing
+    if the files are up to date, unless the module has copies or is relayed.
     """
-    places = module_places(root, name)
+    config, places = load(root), module_places(root, name)
     # A relay's own files have the content URLs, which server.toml may have changed.
     may_skip = not config.static_places(name) and not config.module(name).relay
     if may_skip and is_published(places.repository):
         return StaticUpdate()
     from huai_server.actions.publish import publish_after_commit
 
-    return publish_after_commit(config, name, places)
+    return publish_after_commit(root, name)
 
 
 def _signing_keys(root: Path, config: ServerConfig) -> "ServerKeys | None":

@@ -8,12 +8,13 @@ import time
 from math import inf
 from pathlib import Path
 
+from huai_program.configuration import ConfigError
 from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.config.load import ServerConfig
+from huai_server.config.load import ServerConfig, load
 from huai_server.config.place import is_bucket, parse_bucket
 from huai_server.state.errors import storage_errors
-from huai_server.state.paths import ModulePlaces
+from huai_server.state.paths import module_places
 from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
@@ -28,16 +29,25 @@ class NoLibraryError(HuaiError):
 
 
 def publish_module(
-    config: ServerConfig, name: str, places: ModulePlaces, to: str = "", *, wait: float = 0
+    root: Path, name: str, to: str = "", *, configured: bool = False, wait: float = 0
 ) -> Published:
     """Write the static files of the newest commit to `to`, a folder or bucket, where they differ.
 
-    An empty `to` is the module's repository.  Raises `LockedError` after `wait` seconds, and the
-    errors of `publish` and of the place.
+    An empty `to` is the module's repository.  Raises `LockedError` after `wait` seconds,
+    `ConfigError` if `to` must be `configured` and is no longer, and the errors of `publish` and of
+    the place.
     """
-    module = config.module(name)
+    places = module_places(root, name)
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
+        # Only now: another publication may have taken hours.
+        config = load(root)
+        module = config.module(name)
+        if configured and to not in ("", *config.static_places(name)):
+            raise ConfigError(
+                f"{name}: {to}: not published, since server.toml no longer names this place",
+                hint="delete the files there, if others should not read them",
+            )
         target = _target(to, name, config, places.drafts) if to else None
         with metadata_errors(name):
             return publish(
@@ -49,7 +59,7 @@ def publish_module(
             )
 
 
-def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
+def publish_after_commit(root: Path, name: str) -> StaticUpdate:
     """Write the static files of the newest commit to the repository and all copies.
 
     Errors are in the result, which names only the copies.  Waits for other publications of the
@@ -57,10 +67,10 @@ def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) 
     """
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
-    for place in ("", *config.static_places(name)):
+    for place in ("", *load(root).static_places(name)):
         try:
             # A running publication may be of an older commit, and would not publish this one.
-            published = publish_module(config, name, places, place, wait=inf)
+            published = publish_module(root, name, place, configured=True, wait=inf)
         except HuaiError as error:
             failures.append(error)
         else:

@@ -37,7 +37,7 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
     No token protects the files outside of the repository: a private module is published only into
     places of its own table, or with --to, and with a warning.
     """
-    config, places = load(root), module_places(root, name)
+    config = load(root)
     copies = config.static_places(name)
     if to:
         copies = (to if is_bucket(to) else str(Path(to).absolute()),)
@@ -50,8 +50,8 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
     def run() -> int:
         """Publish to each target, and print what was done."""
         for to_copy in copies if to else ("", *copies):
-            done = publish_module(config, name, places, to_copy, wait=wait)
-            place = to_copy or str(places.repository)
+            done = publish_module(root, name, to_copy, configured=not to, wait=wait)
+            place = to_copy or str(module_places(root, name).repository)
             show_published(console, name, place, done)
             if not done.files:
                 console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
