@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from huai_program.configuration import ConfigError
+from huai_schema.codec.keys import read_keys
+from huai_schema.errors import ExitCode
 from huai_server.actions.publish import publish_module
 from huai_server.store.repository import Repository
 from tests.support.committing import NAME, run_server
@@ -73,6 +75,21 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
+def test_the_keys_and_the_descriptor_are_the_newest_ones(scene: Scene) -> None:
+    with scene.waiting() as commit:
+        scene.run("key", "rotate")
+        scene.write_config('content_urls = ["https://mirror.example/m"]')
+        scene.commit("second")
+    assert commit.returncode == 0
+    head = scene.repository.head()
+    assert head is not None
+    assert head.info.serial == 3
+    keys = read_keys(bytes.fromhex(head.tree), scene.repository)
+    assert keys is not None
+    assert keys.newest.version == 2
+    assert scene.repository.snapshot(head)[0].content_urls == ("https://mirror.example/m",)
+
+
 def test_a_module_that_became_private_is_not_published(scene: Scene) -> None:
     assert scene.head_file.exists()
     with scene.waiting() as commit:
@@ -80,6 +97,17 @@ def test_a_module_that_became_private_is_not_published(scene: Scene) -> None:
         shutil.rmtree(scene.web / "git")
     assert commit.returncode == 0
     assert not scene.head_file.exists()
+
+
+def test_a_module_that_was_removed_is_neither_committed_nor_published(scene: Scene) -> None:
+    with scene.waiting() as commit:
+        scene.run("remove", NAME)
+        shutil.rmtree(scene.web / "git")
+    assert commit.returncode == ExitCode.UNKNOWN_MODULE
+    assert not scene.head_file.exists()
+    head = scene.repository.head()
+    assert head is not None
+    assert head.info.serial == 1
 
 
 def test_a_publication_that_waited_writes_only_to_configured_places(scene: Scene) -> None:

@@ -124,4 +124,4 @@ def test_a_file_system_that_is_mounted_meanwhile(upstream: Upstream) -> None:
 def test_no_export_into_a_snapshot(upstream: Upstream, tmp_path: Path) -> None:
     with pytest.raises(SnapshotExportError, match="cannot be written"):
         upstream.commit(at=tmp_path, export=Export(upstream.tree, lambda: None))
-    assert not upstream.places.folder.exists()
+    assert upstream.repository.head() is None

@@ -12,6 +12,7 @@ from huai_program.durations import TimeLimit
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.errors import ExitCode
 from huai_server.commit.commit import commit_tree
+from huai_server.commit.next_commit import CommitSettings
 from huai_server.config.tables import Signing
 from huai_server.signing.keys import open_keys, rotate
 from huai_server.store.repository import Seal
@@ -30,8 +31,8 @@ class SignedUpstream(Upstream):
 
     def commit_signed(self) -> None:
         """Commit the tree."""
-        keys = open_keys(self.root, self.signing)
-        commit_tree(NAME, self.module, self.places, keys=keys)
+        settings = CommitSettings(self.module, open_keys(self.root, self.signing))
+        commit_tree(NAME, self.module, self.places, load_settings=lambda: settings)
 
     def promise(self) -> Promise:
         """Return the promise of the newest commit."""

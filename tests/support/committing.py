@@ -13,6 +13,7 @@ from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import ChangeLists, read_lists
 from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.next_commit import CommitSettings
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.config.tables import Module
 from huai_server.export.into_tree import ExportOfTree
@@ -99,7 +100,8 @@ class Upstream(Committed):
     ) -> CommitResult:
         """Commit the tree."""
         options = CommitOptions(allow_empty, accept_mounts, wait, at=at, lists=lists)
-        return commit_tree(NAME, self.module, self.places, options, export=export)
+        settings = CommitSettings(self.module, export=export)
+        return commit_tree(NAME, self.module, self.places, options, lambda: settings)
 
     def audit(self) -> AuditResult:
         """Compare the tree with the last commit."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_server.actions.export import export_module, plan_export
+from huai_server.actions.export import export_module
 from huai_server.config.tables import ModuleExport
 from huai_server.export.export import WrittenFile
 from tests.support.committing import NAME, Upstream
@@ -40,8 +40,10 @@ class Exporter:
     def export(self, to: Path | None = None, *only: str) -> Done:
         """Export the newest commit."""
         module = self.upstream.module
-        plan = plan_export(NAME, module, folder=None if to is None else str(to), only=only)
-        described, result = export_module(NAME, module, self.upstream.places, plan)
+        folder = None if to is None else str(to)
+        described, result = export_module(
+            NAME, lambda: module, self.upstream.places, folder=folder, only=only
+        )
         return Done(described.info.serial, result.changed, result.files, result.left_out)
 
     def outside(self, *only: str) -> Done:

@@ -10,6 +10,7 @@ from huai_native._native import PrivateKey
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, Promise, join_commit, split_commit
 from huai_server.actions.publish import publish_after_commit
 from huai_server.commit.commit import commit_tree
+from huai_server.commit.next_commit import CommitSettings
 from huai_server.config import load as server_config
 from huai_server.config.tables import Signing
 from huai_server.signing.keys import ServerKeys, open_keys
@@ -52,7 +53,8 @@ class SignedUpstream:
         if content is not None:
             self.up.put(b"new", content)
         module = server_config.load(self.up.root).module(self.up.name)
-        commit_tree(self.up.name, module, self.up.places, keys=self.keys)
+        settings = CommitSettings(module, self.keys)
+        commit_tree(self.up.name, module, self.up.places, load_settings=lambda: settings)
         self._publish()
 
     def forge(

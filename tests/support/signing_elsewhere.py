@@ -8,6 +8,7 @@ from huai_program.durations import TimeLimit
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_tree
+from huai_server.commit.next_commit import CommitSettings
 from huai_server.commit.result import USUAL, CommitOptions
 from huai_server.config.tables import Cosigner, Signing
 from huai_server.signing import cosigned, pending
@@ -56,8 +57,8 @@ class Elsewhere:
         return self._commit(CommitOptions(lists=lambda root: list_of(root, paths)))
 
     def _commit(self, options: CommitOptions) -> Head:
-        places = self.up.places
-        return commit_tree(NAME, self.up.module, places, options, keys=self.keys).head
+        up, settings = self.up, CommitSettings(self.up.module, self.keys)
+        return commit_tree(NAME, up.module, up.places, options, lambda: settings).head
 
     def write_request(self, name: str = "request") -> Path:
         pending.write_request(self.up.repository, NAME, self.folder / name)

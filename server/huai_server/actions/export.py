@@ -1,11 +1,11 @@
 """The export of a module as configured in server.toml or on the command line.
 
-Holds the module's lock while it writes, as a commit does.
+Holds the module's lock while it reads the configuration and writes, as a commit does.
 """
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -14,6 +14,7 @@ from huai_program.configuration import ConfigError
 from huai_program.locking import locked
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.paths import RelPath, rel_path
+from huai_server.config.load import load
 from huai_server.config.tables import Module, ModuleExport
 from huai_server.export.export import (
     ExportPlan,
@@ -22,11 +23,12 @@ from huai_server.export.export import (
     export,
     exported_files,
 )
+from huai_server.export.into_tree import ExportOfTree
 from huai_server.export.source import Exported, ExportRequest
 from huai_server.export.update import ExportUpdate
 from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.state.errors import storage_errors
-from huai_server.state.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.repository import Head, Repository, metadata_errors
 
 
@@ -49,16 +51,24 @@ def plan_export(
 
 
 def export_module(
-    name: str, module: Module, places: ModulePlaces, plan: ExportPlan, *, wait: float = 0
+    name: str,
+    load_module: Callable[[], Module],
+    places: ModulePlaces,
+    *,
+    folder: str | None = None,
+    only: Sequence[str] = (),
+    wait: float = 0,
 ) -> tuple[Head, ExportResult]:
     """Write the files of an export that differ, under the module's lock.
 
+    `folder` and `only` are as for `plan_export`, whose errors are raised too.
     Returns the described commit and the result.  Raises `EmptyRootError` if they would be the only
     files of the tree, `NoCommitError`, `ExportError`, `FolderError`, and `LockedError` after `wait`
     seconds.
     """
-    tree = Path(module.path)
-    with storage_errors(tree), metadata_errors(name), locked(places.lock, wait=wait):
+    with storage_errors(places.folder), metadata_errors(name), locked(places.lock, wait=wait):
+        module = load_module()
+        plan, tree = plan_export(name, module, folder=folder, only=only), Path(module.path)
         if plan.place.inside is not None and not holds_anything(tree):
             # The next commit would take the written files for the whole content.
             raise empty_root_error(tree, "--to writes to another folder")
@@ -66,13 +76,27 @@ def export_module(
         return export(repository, name, plan.place, plan.request, plan.exported)
 
 
-def export_after_commit(
-    name: str, module: Module, places: ModulePlaces, plan: ExportPlan
-) -> ExportUpdate:
-    """Write the export to its folder; a `HuaiError` is returned in the result, not raised."""
+def export_of_tree(name: str, module: Module) -> ExportOfTree | None:
+    """Return the export into the tree that is committed; None if it goes to another folder."""
+    plan = plan_export(name, module)
+    return None if plan.place.inside is None else ExportOfTree(name, plan)
+
+
+def export_after_commit(root: Path, name: str) -> ExportUpdate:
+    """Write the export to a folder outside of the tree; does nothing if it goes into the tree.
+
+    A `HuaiError` is returned in the result, not raised.
+    """
     start = monotonic()
+
+    def load_module() -> Module:
+        return load(root).module(name)
+
     try:
-        described, result = export_module(name, module, places, plan)
+        module = load_module()
+        if _place(module, module.export.folder).inside is not None:
+            return ExportUpdate()
+        described, result = export_module(name, load_module, module_places(root, name))
     except HuaiError as error:
         return ExportUpdate(failure=error, seconds=monotonic() - start)
     return ExportUpdate(result, described, seconds=monotonic() - start)

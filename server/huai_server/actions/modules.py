@@ -6,6 +6,7 @@ Imports that a commit from a list does not need are inside functions, to save ti
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from huai_program.configuration import ConfigError
 from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError, worst_exit_code
 from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.next_commit import CommitSettings
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.config.load import ServerConfig, add_module, load, remove_module
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from huai_server.commit.later import DigestResult
     from huai_server.commit.scrub import ScrubResult
     from huai_server.commit.shard_record import ShardRecord
+    from huai_server.export.into_tree import ExportOfTree
     from huai_server.relay.hand_over import HandedOver
     from huai_server.signing.keys import ServerKeys
 
@@ -142,22 +145,24 @@ def commit(
     of the tree; their errors are in the result.  An error of the commit is raised, as by
     `commit_tree`.
     """
-    config = load(root)
-    module, places = config.committed_module(name), module_places(root, name)
-    keys = _signing_keys(root, config)
-    if not module.export.files:
-        result = commit_tree(name, module, places, options, keys=keys)
-        on_commit(result)
-        return Committed(result, _update_dependents(root, name))
-    from huai_server.actions.export import export_after_commit, plan_export
-    from huai_server.export.into_tree import ExportOfTree
+    exports: list[ExportOfTree | None] = []
 
-    plan = plan_export(name, module)
-    inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
-    result = commit_tree(name, module, places, options, keys=keys, export=inside)
+    def load_settings() -> CommitSettings:
+        """Load the settings, and plan the export into the tree."""
+        settings = _load_settings(root, name)
+        if settings.module.export.files:
+            from huai_server.actions.export import export_of_tree
+
+            settings = settings._replace(export=export_of_tree(name, settings.module))
+        exports.append(settings.export)
+        return settings
+
+    module, places = load(root).committed_module(name), module_places(root, name)
+    result = commit_tree(name, module, places, options, load_settings)
     on_commit(result)
     after = _update_dependents(root, name)
-    exported = inside.update if inside else export_after_commit(name, module, places, plan)
+    inside = exports[-1]
+    exported = inside.update if inside else _export(root, name)
     return Committed(result, after._replace(export=exported))
 
 
@@ -198,11 +203,9 @@ def digest(
     """
     from huai_server.commit.later import digest_tree
 
-    config = load(root)
-    keys = _signing_keys(root, config)
-    result = digest_tree(
-        name, config.committed_module(name), module_places(root, name), limits, keys, engine
-    )
+    module = _load_settings(root, name).module  # without keys nothing is read
+    settings = partial(_load_settings, root, name)
+    result = digest_tree(name, module, module_places(root, name), limits, settings, engine)
     return Committed(result, _update_dependents(root, name))
 
 
@@ -230,10 +233,10 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     """
     from huai_server.signing.pending import add_signature
 
-    config = load(root)
-    module, places = config.committed_module(name), module_places(root, name)
-    keys = _required_keys(root, config)
+    load(root).committed_module(name)
+    places = module_places(root, name)
     with storage_errors(places.folder), locked(places.lock, wait=wait):
+        keys = _required_keys(root, load(root))
         repository = Repository(places.repository)
         repository.remove_unfinished()
         pending, head = add_signature(repository, name, keys, signature)
@@ -241,14 +244,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     if head is None:
         return done
     after = _update_dependents(root, name)
-    if module.export.files:
-        from huai_server.actions.export import export_after_commit, plan_export
-
-        plan = plan_export(name, module)
-        if plan.place.inside is None:
-            exported = export_after_commit(name, module, places, plan)
-            after = after._replace(export=exported)
-    return done._replace(after=after)
+    return done._replace(after=after._replace(export=_export(root, name)))
 
 
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
@@ -259,8 +255,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     """
     from huai_server.relay.hand_over import hand_over
 
-    config = load(root)
-    module, places = config.relayed_module(name), module_places(root, name)
+    module, places = load(root).relayed_module(name), module_places(root, name)
     done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
     return Relayed(done, _update_dependents(root, name))
 
@@ -286,7 +281,10 @@ def audit(root: Path, name: str, *, wait: float = 0, engine: str = "") -> AuditR
     `EmptyRootError`, and `LockedError` after `wait` seconds.
     """
     options = CommitOptions(wait=wait, engine=engine)
-    return audit_tree(name, load(root).module(name), module_places(root, name), options)
+    module, places = load(root).module(name), module_places(root, name)
+    return audit_tree(
+        name, module, places, options, lambda: CommitSettings(load(root).module(name))
+    )
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
@@ -310,9 +308,24 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
     return Removed(kept_folder, attr_tree_in_use=not is_removed)
 
 
+def _load_settings(root: Path, name: str) -> CommitSettings:
+    """Return the present settings for commits, without an export."""
+    config = load(root)
+    return CommitSettings(config.committed_module(name), _signing_keys(root, config))
+
+
 def _update_dependents(root: Path, name: str) -> AfterCommit:
     """Update static files and the attr tree to the newest commit; errors are in the result."""
     return AfterCommit(_publish_static(root, name), update_attr_tree(root, name))
+
+
+def _export(root: Path, name: str) -> ExportUpdate:
+    """Write the export to a folder outside of the tree, if there is one."""
+    if not load(root).module(name).export.files:
+        return ExportUpdate()
+    from huai_server.actions.export import export_after_commit
+
+    return export_after_commit(root, name)
 
 
 def _publish_static(root: Path, name: str) -> StaticUpdate:

@@ -7,7 +7,7 @@ The whole tree is scanned (`whole_tree`), or only the listed paths (`from_lists`
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import LIST_RECORD
-from huai_server.commit.next_commit import NO_CHANGE, NextCommit
+from huai_server.commit.next_commit import NO_CHANGE, CommitSettings, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.commit.whole_tree import audit, commit_whole
 from huai_server.config.tables import Module
@@ -27,10 +27,8 @@ from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import NoCommitError, Repository, metadata_errors
 
-if TYPE_CHECKING:
-    from huai_server.export.into_tree import ExportOfTree
-    from huai_server.signing.keys import ServerKeys
-
+LoadSettings: TypeAlias = Callable[[], CommitSettings]
+"""Called under the module's lock, for which a commit may have waited for hours."""
 _Result = TypeVar("_Result")
 
 
@@ -45,46 +43,55 @@ def commit_tree(
     module: Module,
     places: ModulePlaces,
     options: CommitOptions = USUAL,
-    *,
-    keys: "ServerKeys | None" = None,
-    export: "ExportOfTree | None" = None,
+    load_settings: LoadSettings | None = None,
 ) -> CommitResult:
     """Commit the module's tree, or the paths that lists of it name, if anything changed.
 
+    Without `load_settings` the commit is of `module`, unsigned and without an export.
     Where a file system was mounted over a directory, or is not mounted any more, the old entries of
-    the directory stay; with `accept_mounts` the present ones replace them.  With `keys` the commit
+    the directory stay; with `accept_mounts` the present ones replace them.  With keys the commit
     is signed; once half of the last signature's validity is over, an unchanged tree is signed
-    again.  Files of `export` are written into the tree, and are in the same commit.  Raises
+    again.  Files of an export are written into the tree, and are in the same commit.  Raises
     `LockedError`, `EmptyRootError`, `PendingCommitError` if cosignatures are missing, and
-    `SnapshotExportError` for a snapshot with `export`.
+    `SnapshotExportError` for a snapshot with an export.
     """
-    if options.at and export:
-        raise SnapshotExportError(
-            f"{name}: the lists that it exports into its tree cannot be written to {options.at}",
-            hint="export them to another folder, or commit without --at",
-        )
-    root = options.at or Path(module.path)
     lists = options.lists(Path(module.path)) if options.lists else None
 
     def work(making: NextCommit) -> CommitResult:
         """Commit by lists if there are any, or else the whole tree."""
+        if options.at and making.export:
+            raise SnapshotExportError(
+                f"{name}: the lists that it exports into its tree cannot be written to "
+                f"{options.at}",
+                hint="export them to another folder, or commit without --at",
+            )
+        root = options.at or Path(making.module.path)
         if lists is None:
-            return commit_whole(making, root, options, export)
-        return commit_lists(making, root, lists, options, export)
+            return commit_whole(making, root, options, making.export)
+        return commit_lists(making, root, lists, options, making.export)
 
-    return _with_module((name, module, places), keys, options.wait, work, options.at)
+    which = name, module, places
+    return _with_module(which, load_settings, options.wait, work, options.at)
 
 
 def audit_tree(
-    name: str, module: Module, places: ModulePlaces, options: CommitOptions = USUAL
+    name: str,
+    module: Module,
+    places: ModulePlaces,
+    options: CommitOptions = USUAL,
+    load_settings: LoadSettings | None = None,
 ) -> AuditResult:
     """Compare the tree with the last commit; commits nothing.
 
-    Of the options, `wait` and `engine` count.  Raises `NoCommitError`, `EmptyRootError`, and
-    `LockedError` after `wait` seconds.
+    Of the options, `wait` and `engine` count; `load_settings` is as for `commit_tree`.  Raises
+    `NoCommitError`, `EmptyRootError`, and `LockedError` after `wait` seconds.
     """
-    work = partial(audit, root=Path(module.path), options=options)
-    return _with_module((name, module, places), None, options.wait, work)
+
+    def work(making: NextCommit) -> AuditResult:
+        """Compare under the lock."""
+        return audit(making, root=Path(making.module.path), options=options)
+
+    return _with_module((name, module, places), load_settings, options.wait, work)
 
 
 def commit_digests(
@@ -92,17 +99,16 @@ def commit_digests(
     module: Module,
     places: ModulePlaces,
     digests: FoundDigests,
-    *,
-    keys: "ServerKeys | None",
+    load_settings: LoadSettings | None,
     wait: float,
 ) -> CommitResult:
     """Add `digests` to the newest snapshot, and commit it, otherwise unchanged, if that adds any.
 
-    Signs the commit with `keys`, if any.  Raises `NoCommitError`, `PendingCommitError`,
+    `load_settings` is as for `commit_tree`.  Raises `NoCommitError`, `PendingCommitError`,
     `EmptyRootError` without a tree, and `LockedError` after `wait` seconds.
     """
     work = partial(_add_digests, digests)
-    return _with_module((name, module, places), keys, wait, work)
+    return _with_module((name, module, places), load_settings, wait, work)
 
 
 def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
@@ -126,13 +132,14 @@ def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
 
 def _with_module(
     which: tuple[str, Module, ModulePlaces],
-    keys: "ServerKeys | None",
+    load_settings: LoadSettings | None,
     wait: float,
     work: Callable[[NextCommit], _Result],
     snapshot: Path | None = None,
 ) -> _Result:
     """Call `work` under the module's lock, after creating the module's repository if missing.
 
+    The settings are loaded under the lock too: keys and server.toml may change before.
     `snapshot` is read in the place of the tree, `None` for the tree itself.
     Deletes what a killed run left, and closes the folder of a private module to other users.
     Raises `EmptyRootError` if the tree is not a directory, `LockedError` after `wait` seconds.
@@ -145,14 +152,15 @@ def _with_module(
                 f"{root}: no such directory", hint="check that its file system is mounted"
             )
         places.folder.mkdir(parents=True, exist_ok=True)
-        if module.is_private:
-            close_folder(places.folder, places.root)
         with locked(places.lock, wait=wait):
+            settings = load_settings() if load_settings else CommitSettings(module)
+            if settings.module.is_private:
+                close_folder(places.folder, places.root)
             repository = Repository.create(places.repository)
             repository.remove_unfinished()
             # A scan yields only well-formed data, the repository perhaps not.
             with metadata_errors(name):
-                return work(NextCommit(name, module, places, repository, keys, snapshot))
+                return work(NextCommit(name, settings, places, repository, snapshot))
 
 
 def _is_directory(root: Path) -> bool:

@@ -23,13 +23,12 @@ from huai_program.record_file import RecordFile
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
-from huai_server.commit.commit import commit_digests
+from huai_server.commit.commit import LoadSettings, commit_digests
 from huai_server.commit.file_lists import NO_RESULT, ListTask, Read, Reader, opened_reader
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.tree_reader import TreeReader, require_digests
 from huai_server.config.tables import Module
 from huai_server.scan.types import Problem
-from huai_server.signing.keys import ServerKeys
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.module_state import newest_commit
@@ -74,14 +73,15 @@ def digest_tree(
     module: Module,
     places: ModulePlaces,
     limits: ReadLimits,
-    keys: ServerKeys | None = None,
+    load_settings: LoadSettings | None = None,
     engine: str = "",
 ) -> DigestResult:
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow.
 
-    The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Waits
-    for other runs without a time limit.  Raises `NoDigestsError` if the module is configured
-    without digests, `NoCommitError` before its first commit, and `EngineError`.
+    The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Each
+    commit calls `load_settings` as `commit_tree` does.  Waits for other runs without a time limit.
+    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError` before its
+    first commit, and `EngineError`.
     """
     require_digests(name, module)
     head, past = newest_commit(name, places)
@@ -107,7 +107,9 @@ def digest_tree(
                     problems.append(Problem(_split(paths)[0], TOO_LARGE, NOT_YET))
                     is_named = True  # the lists after it began later
             if digests:
-                committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
+                committed = commit_digests(
+                    name, module, places, digests, load_settings, wait=_PATIENCE
+                )
                 changed = changed or committed.changed
             head, past = newest_commit(name, places)
             if last is None:

@@ -12,7 +12,7 @@ import time
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from huai_native._native import PackWriter
 from huai_program.listing_hashes import listing_hash
@@ -30,10 +30,21 @@ from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, Seal
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few commits export anything
+    from huai_server.export.into_tree import ExportOfTree
     from huai_server.signing.keys import ServerKeys
 
 NO_CHANGE = Counts(new_bytes=0)
+
+
+class CommitSettings(NamedTuple):
+    """The configured module, and what its commits are made with."""
+
+    module: Module
+    keys: "ServerKeys | None" = None
+    """None leaves commits unsigned."""
+    export: "ExportOfTree | None" = None
+    """The export into the tree, if there is one."""
 
 
 class NextCommit:
@@ -42,18 +53,14 @@ class NextCommit:
     def __init__(
         self,
         name: str,
-        module: Module,
+        settings: CommitSettings,
         places: ModulePlaces,
         repository: Repository,
-        keys: "ServerKeys | None",
         snapshot: Path | None = None,
     ) -> None:
-        """`keys` sign the commit; None leaves it unsigned.
-
-        The tree is read at the path `snapshot`, if there is one.
-        """
+        """The tree is read at the path `snapshot`, if there is one."""
         self.name = name
-        self.module = module
+        self.module, self._keys, self.export = settings
         self.places = places
         self.repository = repository
         self.head = repository.head()
@@ -66,11 +73,10 @@ class NextCommit:
         self.packs: set[Path] = set()
         """The packs that this run added to the repository."""
         self.blocks = BlockIndices(repository.path)
-        self.reader = TreeReader(module, places, self.blocks, snapshot=snapshot)
+        self.reader = TreeReader(self.module, places, self.blocks, snapshot=snapshot)
         # Made with the module's first commit.  A module that is created again gets another one.
         began = self._pending and self._pending.promise.identity
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()
-        self._keys = keys
 
     def open_pack(self) -> AbstractContextManager[PackWriter]:
         """Return a context manager: the writer of a pack, which is removed unless finished."""

@@ -6,7 +6,7 @@ import click
 
 from huai_program.cli.options import wait_option
 from huai_schema.errors import ExitCode
-from huai_server.actions.export import export_module, plan_export
+from huai_server.actions.export import export_module
 from huai_server.cli.after_commit_report import show_export
 from huai_server.cli.console import Console
 from huai_server.cli.options import each_module, modules_options
@@ -56,8 +56,14 @@ def command(
     if folder is None and not module.export.files:
         raise click.UsageError("give the folder with --to")
     target = None if folder is None else str(Path(folder).absolute())
-    plan = plan_export(name, module, folder=target, only=only)
-    described, result = export_module(name, module, module_places(root, name), plan, wait=wait)
+    described, result = export_module(
+        name,
+        lambda: load(root).module(name),
+        module_places(root, name),
+        folder=target,
+        only=only,
+        wait=wait,
+    )
     show_export(console, name, result, described)
     if not result.changed:
         console.result(f"{name}: nothing changed, still serial {described.info.serial}")
