@@ -116,3 +116,15 @@ def test_a_publication_that_waited_writes_only_to_configured_places(scene: Scene
     with pytest.raises(ConfigError, match="no longer names this place"):
         publish_module(scene.root, NAME, str(scene.web), configured=True)
     assert not scene.head_file.exists()
+
+
+def test_keys_of_an_old_backup_sign_nothing(scene: Scene) -> None:
+    shutil.copytree(scene.root, scene.root.parent / "backup")
+    scene.run("key", "rotate")
+    scene.commit("second")
+    for name in ("key", "keys"):
+        shutil.copy(scene.root.parent / "backup" / name, scene.root / name)
+    (scene.tree / "third").write_text("third")
+    done = run_server(scene.root, "commit", NAME)
+    assert done.returncode == ExitCode.UNSIGNED
+    assert "has version 1 of the keys, and the newest commit has version 2" in done.stderr

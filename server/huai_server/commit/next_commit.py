@@ -20,6 +20,7 @@ from huai_program.packs import PACK, opened_writer
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
+from huai_schema.codec.keys import read_keys
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.limits import CLOCK_SKEW
 from huai_server.commit.link_record import LinkRecord
@@ -64,6 +65,7 @@ class NextCommit:
         self.places = places
         self.repository = repository
         self.head = repository.head()
+        self._refuse_older_keys()
         descriptor, past = repository.snapshot(self.head) if self.head else (None, None)
         self.past = past
         waiting = repository.pending()
@@ -146,6 +148,26 @@ class NextCommit:
             return False
         now = time.time()
         return head.valid_until < now + keys.validity / 2 or head.time > now + CLOCK_SKEW
+
+    def _refuse_older_keys(self) -> None:
+        """Raise `SigningError` if the newest commit has later versions of the same keys.
+
+        Downstreams would refuse the next one.
+        """
+        keys, head = self._keys, self.head
+        committed = read_keys(bytes.fromhex(head.tree), self.repository) if keys and head else None
+        if keys is None or committed is None:
+            return
+        own, newest = keys.chain.newest, committed.newest
+        if newest.version > own.version and committed.follows(own):
+            from huai_server.signing.signer import SigningError
+
+            raise SigningError(
+                f"{self.name}: {self.places.root / 'keys'} has version {own.version} of the keys, "
+                f"and the newest commit has version {newest.version}",
+                hint="restore that file, and the key, from a newer backup; the commit's: git "
+                "cat-file blob main:keys",
+            )
 
     def _seal(self, top: bytes) -> Seal | None:
         """Return the promise and the signers of the commit, or None without keys.
