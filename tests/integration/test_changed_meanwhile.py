@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import Any
 import pytest
 
 from huai_program.configuration import ConfigError
+from huai_program.locking import LockedError, locked
 from huai_schema.codec.keys import read_keys
 from huai_schema.errors import ExitCode
 from huai_server.actions.publish import publish_module
+from huai_server.config.retention import Retention
+from huai_server.state.paths import module_places
+from huai_server.store.maintain import maintain
 from huai_server.store.repository import Repository
 from tests.support.committing import NAME, run_server
 from tests.support.keys import key, write_key
@@ -116,6 +121,17 @@ def test_a_publication_that_waited_writes_only_to_configured_places(scene: Scene
     with pytest.raises(ConfigError, match="no longer names this place"):
         publish_module(scene.root, NAME, str(scene.web), configured=True)
     assert not scene.head_file.exists()
+
+
+def test_maintenance_reads_how_long_to_keep_under_the_lock(scene: Scene) -> None:
+    places = module_places(scene.root, NAME)
+
+    def load_retention() -> Retention:
+        with pytest.raises(LockedError), locked(places.lock):
+            pass
+        return Retention(None, 0)
+
+    maintain(places, load_retention, now=time.time())
 
 
 def test_keys_of_an_old_backup_sign_nothing(scene: Scene) -> None:

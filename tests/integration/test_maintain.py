@@ -52,8 +52,8 @@ def hash_of(number: int) -> str:
 
 def maintain_twice(upstream: Upstream) -> None:
     """Maintain twice, so that what was replaced is gone from the disk as well."""
-    assert maintain(upstream.places, FOREVER, now=NOW).plan.merged == COMMITS + 2
-    assert maintain(upstream.places, FOREVER, now=NOW + KEPT).after.replaced.files == 0
+    assert maintain(upstream.places, lambda: FOREVER, now=NOW).plan.merged == COMMITS + 2
+    assert maintain(upstream.places, lambda: FOREVER, now=NOW + KEPT).after.replaced.files == 0
 
 
 def test_a_slow_fetch_outlives_it(upstream: Upstream, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_clones_while_it_runs_again_and_again(
     def keep_order(stop: threading.Event) -> None:
         number = 0
         while not stop.is_set():
-            maintain(upstream.places, FOREVER, now=NOW + number * KEPT, wait=60)
+            maintain(upstream.places, lambda: FOREVER, now=NOW + number * KEPT, wait=60)
             number += 1
             upstream.write(f"more{number}")
             upstream.commit(wait=60)

@@ -120,7 +120,7 @@ def test_what_the_module_drops_is_not_named_and_goes(publisher: Publisher) -> No
         publisher.change(number)
         publisher.publish()
     now = publisher.upstream.head.time + 5_000
-    maintain(publisher.upstream.places, publisher.upstream.module.retention, now=now)
+    maintain(publisher.upstream.places, lambda: publisher.upstream.module.retention, now=now)
     publisher.change(30)
     before = all_files(publisher)
     publisher.publish(now=now)  # looks for what is unused, which it did at first only

@@ -37,8 +37,8 @@ def go_on(up: Upstream, commits: int) -> None:
 def drop(up: Upstream) -> int:
     """Drop all that may go, from the disk as well; return the number of commits."""
     retention = load(up.root).module(up.name).retention
-    dropped = maintain(up.places, retention, now=LATER).plan.dropped
-    done = maintain(up.places, retention, now=LATER + KEPT)
+    dropped = maintain(up.places, lambda: retention, now=LATER).plan.dropped
+    done = maintain(up.places, lambda: retention, now=LATER + KEPT)
     assert done.after.replaced.files == 0
     assert done.after.packs.files == 1
     return dropped

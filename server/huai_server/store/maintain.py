@@ -6,7 +6,7 @@ while packs are merged, which takes long; the module's lock is held only for mom
 after.  Only to drop old commits it is held throughout: a commit could rely on a dropped object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -85,9 +85,11 @@ def foresee(
 
 
 def maintain(
-    places: ModulePlaces, retention: Retention, *, now: float, wait: float = 0
+    places: ModulePlaces, load_retention: Callable[[], Retention], *, now: float, wait: float = 0
 ) -> Maintained:
     """Pack loose objects, merge small packs, and drop old commits and unneeded files.
+
+    `load_retention` is called under the module's lock, for which it may have waited for hours.
 
     Deletes remains of killed runs too.  Raises `LockedError` if another maintenance, or a commit,
     lasts longer than `wait` seconds; `StoreError`, `PackIndexError` or `GitFailedError` for a
@@ -96,16 +98,18 @@ def maintain(
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
         with metadata_errors(places.folder.name):
-            done = _Maintenance(places, retention, now).run(wait)
+            done = _Maintenance(places, load_retention, now).run(wait)
         return Maintained(done, before, disk_use(places))
 
 
 class _Maintenance:
     """One maintenance of a module; the caller holds the lock `maintaining`."""
 
-    def __init__(self, places: ModulePlaces, retention: Retention, now: float) -> None:
+    def __init__(
+        self, places: ModulePlaces, load_retention: Callable[[], Retention], now: float
+    ) -> None:
         self._places = places
-        self._retention = retention
+        self._load_retention = load_retention
         self._now = now
         self._repack = Repack(places.repository)
 
@@ -145,7 +149,7 @@ class _Maintenance:
         """
         # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
-        outdated = _find_outdated(repository, self._retention, self._now, at_once=cut)
+        outdated = _find_outdated(repository, self._load_retention(), self._now, at_once=cut)
         if outdated.histories:
             self._repack.note_unreachable()
             repository.forget_histories(outdated.histories)

@@ -182,7 +182,7 @@ class _Upstream:
 
     def maintain(self) -> None:
         """As the timer does it."""
-        maintain(self._places, self._retention, now=self.now)
+        maintain(self._places, lambda: self._retention, now=self.now)
 
     @property
     def bytes(self) -> int:

@@ -66,13 +66,13 @@ def committed(ground: Ground, **settings: object) -> Upstream:
         upstream.write(f"d1/new{number}", "new")
         upstream.commit()
         if number == COMMITS // 2:
-            maintain(upstream.places, upstream.module.retention, now=NOW)
+            maintain(upstream.places, lambda: upstream.module.retention, now=NOW)
     return upstream
 
 
 def run(scene: Maintaining, now: float = LATER) -> str:
     upstream = scene.upstream
-    return ended(lambda: maintain(upstream.places, upstream.module.retention, now=now))
+    return ended(lambda: maintain(upstream.places, lambda: upstream.module.retention, now=now))
 
 
 def no_commit_is_lost(scene: Maintaining, hit: Hit) -> None:
@@ -87,7 +87,7 @@ def no_commit_is_lost(scene: Maintaining, hit: Hit) -> None:
 def is_maintained(scene: Maintaining, _: Hit | None = None) -> None:
     """The next run leaves nothing to do and no temporary file."""
     upstream = scene.upstream
-    done = maintain(upstream.places, upstream.module.retention, now=LATER + 3600)
+    done = maintain(upstream.places, lambda: upstream.module.retention, now=LATER + 3600)
     assert done.after.unfinished == (0, 0)
     # All but the one that is just what is made of them.
     assert done.plan.merged - done.after.replaced.files in (0, 1)

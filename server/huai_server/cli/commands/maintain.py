@@ -11,6 +11,7 @@ from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
+from huai_server.config.retention import Retention
 from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse
 from huai_server.store.maintain import MaintenancePlan, foresee, maintain
@@ -34,12 +35,15 @@ def command(root: Path, name: str, dry_run: bool, wait: float, console: Console)
         console.result(f"{name}: no commit yet")
         return ExitCode.OK
     started, now = time.monotonic(), time.time()
-    retention = load(root).module(name).retention
+
+    def load_retention() -> Retention:
+        return load(root).module(name).retention
+
     if dry_run:
-        plan, before = foresee(places, retention, now=now)
+        plan, before = foresee(places, load_retention(), now=now)
         after = None
     else:
-        plan, before, after = maintain(places, retention, now=now, wait=wait)
+        plan, before, after = maintain(places, load_retention, now=now, wait=wait)
     seconds = time.monotonic() - started
     console.event("maintain", module=name, **_values(plan, before, after, seconds))
     console.result(f"{name}: {_line(plan, before, after)}")

@@ -48,7 +48,7 @@ def change(upstream: Upstream, number: int) -> str:
 
 
 def run(upstream: Upstream, now: float = NOW) -> Maintained:
-    return maintain(upstream.places, upstream.module.retention, now=now)
+    return maintain(upstream.places, lambda: upstream.module.retention, now=now)
 
 
 def packs(upstream: Upstream) -> list[Path]:

@@ -88,7 +88,7 @@ def test_forever_is_one_history(upstream: Upstream) -> None:
     upstream.configure(keep="forever")
     commits(upstream, 8)
     assert len(upstream.git("log", "--format=%s", "main").splitlines()) == 8
-    assert maintain(upstream.places, upstream.module.retention, now=LATER).plan.dropped == 0
+    assert maintain(upstream.places, lambda: upstream.module.retention, now=LATER).plan.dropped == 0
 
 
 def test_a_long_history_of_before_is_over_with_the_next_commit(upstream: Upstream) -> None:
@@ -103,9 +103,9 @@ def test_a_long_history_of_before_is_over_with_the_next_commit(upstream: Upstrea
 def test_old_commits_go_with_what_only_they_need(upstream: Upstream) -> None:
     commit_ids = commits(upstream, 8)
     now = upstream.repository.past()[-1].time
-    plan = maintain(upstream.places, upstream.module.retention, now=now + DAY - 1).plan
+    plan = maintain(upstream.places, lambda: upstream.module.retention, now=now + DAY - 1).plan
     assert plan.dropped == 0
-    done = maintain(upstream.places, upstream.module.retention, now=now + DAY)
+    done = maintain(upstream.places, lambda: upstream.module.retention, now=now + DAY)
     # Of the history that ends with 6, two of the three newest are not the newest.
     assert (done.plan.dropped, serials(upstream)) == (3, [8, 7, 6, 5, 4])
     assert done.after.packs.files == 1
@@ -124,11 +124,11 @@ def test_one_old_history_waits_for_another(upstream: Upstream) -> None:
     with mock.patch.object(time, "time", return_value=now - 2.0 * DAY):
         commits(upstream, 3)
     commits(upstream, 8)
-    done = maintain(upstream.places, upstream.module.retention, now=now - DAY)
+    done = maintain(upstream.places, lambda: upstream.module.retention, now=now - DAY)
     assert (done.plan.dropped, len(serials(upstream))) == (0, 11)
     later = now + 2 * DAY
     assert foresee(upstream.places, upstream.module.retention, now=later)[0].dropped == 6
-    assert maintain(upstream.places, upstream.module.retention, now=later).plan.dropped == 6
+    assert maintain(upstream.places, lambda: upstream.module.retention, now=later).plan.dropped == 6
     assert serials(upstream) == [11, 10, 9, 8, 7]
     upstream.prove_sound()
 
@@ -142,7 +142,7 @@ def test_a_run_that_was_cut_drops_the_rest_at_once(upstream: Upstream) -> None:
     Repack(upstream.places.repository).note_unreachable()
     plan, _ = foresee(upstream.places, upstream.module.retention, now=now - DAY)
     assert plan.dropped == 3
-    assert maintain(upstream.places, upstream.module.retention, now=now - DAY).plan == plan
+    assert maintain(upstream.places, lambda: upstream.module.retention, now=now - DAY).plan == plan
     assert serials(upstream)[-1] == 4
     upstream.prove_sound()
 
@@ -155,11 +155,11 @@ def test_a_tree_of_long_ago_comes_back(upstream: Upstream) -> None:
     for number in range(8):
         upstream.write("f", "2" * number, mtime=1_700_000_000 + number)
         upstream.commit()
-    done = maintain(upstream.places, upstream.module.retention, now=first.time + 2 * DAY)
+    done = maintain(upstream.places, lambda: upstream.module.retention, now=first.time + 2 * DAY)
     assert done.plan.dropped == 6
     upstream.write("f", "1", mtime=1_600_000_000)
     assert upstream.commit().head.tree == first.tree
-    maintain(upstream.places, upstream.module.retention, now=first.time + 3 * DAY)
+    maintain(upstream.places, lambda: upstream.module.retention, now=first.time + 3 * DAY)
     upstream.prove_sound()
 
 
@@ -171,7 +171,7 @@ def test_the_branch_did_not_move(upstream: Upstream) -> None:
     commits(upstream, 4)
     assert serials(upstream) == [7, 6, 5, 4, 3, 2, 1]
     upstream.prove_sound()
-    maintain(upstream.places, upstream.module.retention, now=LATER)
+    maintain(upstream.places, lambda: upstream.module.retention, now=LATER)
     upstream.prove_sound()
 
 
@@ -186,10 +186,10 @@ def test_a_commit_graph_of_git_names_no_commit_that_is_gone(
     info, copy = upstream.places.repository / "objects/info", tmp_path / "info"
     shutil.copytree(info, copy)
     retention = upstream.module.retention
-    assert maintain(upstream.places, retention, now=LATER).plan.dropped > 0
+    assert maintain(upstream.places, lambda: retention, now=LATER).plan.dropped > 0
     upstream.prove_sound()
     shutil.copytree(copy, info, dirs_exist_ok=True)
-    maintain(upstream.places, retention, now=LATER + KEPT)
+    maintain(upstream.places, lambda: retention, now=LATER + KEPT)
     upstream.prove_sound()
     shutil.copytree(copy, info, dirs_exist_ok=True)
     (fault,) = upstream.check().faults
