@@ -10,6 +10,7 @@ from huai_native._native import Blake3
 from huai_program.tables import to_toml
 from huai_schema.codec.static_files import NOTHING, Static
 from huai_server.static.catalog import list_of_rest
+from huai_server.static.folder import StaticFolder
 from huai_server.static.newest import is_published, newest_published
 from huai_server.static.unused import GRACE
 from huai_server.store.disk_use import disk_use
@@ -87,6 +88,24 @@ def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> 
     publisher.publish()
     assert [len(publisher.steps(serial)) for serial in (1, 5, 6)] == [5, 1, 0]
     assert publisher.unpack(tmp_path / "copy", 1) == publisher.upstream.head.commit
+
+
+class Slow(StaticFolder):
+    """A folder that takes as long to begin as a commit takes."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        super().__init__(publisher.files, publisher.folder)
+        self._publisher = publisher
+
+    def begin(self) -> None:
+        self._publisher.change(2)
+        super().begin()
+
+
+def test_a_commit_during_a_publication(publisher: Publisher, tmp_path: Path) -> None:
+    done = publisher.publish(Slow(publisher))
+    assert (done.head.info.serial, publisher.head.newest) == (2, 2)
+    assert publisher.unpack(tmp_path / "copy") == publisher.upstream.head.commit
 
 
 def test_a_folder_that_is_new(publisher: Publisher, tmp_path: Path) -> None:

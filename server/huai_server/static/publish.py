@@ -85,7 +85,7 @@ def publish(
     place.begin()
     publication = _Publication(repository, place, content_urls)
     floor = _floor(repository, newest, retention)
-    return publication.run(newest, floor, now, blocks=target is not None)
+    return publication.run(floor, now, blocks=target is not None)
 
 
 class _Publication:
@@ -101,8 +101,8 @@ class _Publication:
         self._rest: tuple[Static, StaticFile] | None = None
         """The list of the rest that the head does not name, and its file."""
 
-    def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
-        """Write the files for `newest`, with steps from the serial `floor` on; then the head.
+    def run(self, floor: int, now: float, *, blocks: bool) -> Published:
+        """Write files for the newest commit, with steps from the serial `floor` on; then the head.
 
         With `blocks`, writes block indices too.  `now` is in seconds since the epoch.  Deletes
         files that have been unused for `GRACE` seconds.  Raises `StoreError` if the history has no
@@ -117,6 +117,8 @@ class _Publication:
             head = self._add_commit(head, commit)
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
+        # The history is read once: a commit may be made meanwhile.
+        newest = self._repository.head_of(head.commits[head.newest])
         head = self._with_full_pack(drop_older(head, floor), newest)
         if blocks:
             self._copy_blocks()
