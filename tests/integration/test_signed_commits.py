@@ -152,9 +152,18 @@ def test_the_command_line(tmp_path: Path) -> None:
     allowed.write_text(key_event["allowed_signers"] + "\n")
     repository = root / "modules" / NAME / "repository.git"
     assert git_accepts(repository, allowed)
+    configured = (root / "server.toml").read_text()
+    (root / "server.toml").write_text(configured.partition("[signing]")[0])
+    refused = run_server(root, "commit", NAME)  # all downstreams would refuse it
+    assert refused.returncode == ExitCode.CONFIG
+    assert "[signing] is missing" in refused.stderr
+    (root / "server.toml").write_text(configured)
     (root / "key").chmod(0o644)
     (tree / "file").write_text("changed")
     refused = run_server(root, "commit", NAME)
     assert refused.returncode == ExitCode.UNSIGNED
     assert "other users may read" in refused.stderr
     assert git_accepts(repository, allowed)  # the last commit stays
+    (root / "server.toml").write_text(configured.partition("[signing]")[0])
+    (root / "keys").rename(root / "former-keys")
+    assert run_server(root, "commit", NAME).returncode == 0

@@ -17,7 +17,7 @@ from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.next_commit import CommitSettings
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
-from huai_server.config.load import ServerConfig, add_module, load, remove_module
+from huai_server.config.load import ServerConfig, add_module, config_path, load, remove_module
 from huai_server.config.tables import Module
 from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
@@ -345,8 +345,18 @@ def _publish_static(root: Path, name: str) -> StaticUpdate:
 
 
 def _signing_keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
-    """Return the keys that sign commits, None for unsigned commits; raises as `open_keys` does."""
+    """Return the keys that sign commits, None for unsigned commits; raises as `open_keys` does.
+
+    Raises `ConfigError` if commits were signed and `[signing]` is gone: all downstreams would
+    refuse the next one.
+    """
     if not config.signing:
+        if (keys := root / "keys").exists():
+            raise ConfigError(
+                f"{config_path(root)}: [signing] is missing, and {keys} is of signed commits",
+                hint="restore [signing]. To end signing, move that file away: downstreams then "
+                'need verify = "off"',
+            )
         return None
     from huai_server.signing.keys import open_keys
 
