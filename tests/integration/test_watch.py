@@ -20,6 +20,7 @@ from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
 from tests.support.background import background
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.keys import key, write_key
 from tests.support.mounting import needs_mounts
 from tests.support.processes import until
 
@@ -249,6 +250,16 @@ def test_a_change_waits_no_longer_than_it_may(root: Path, tree: Path) -> None:
             for _ in range(2):
                 assert watcher.next("in_step")["changes"] > 0
         assert b"busy" in committed(root)
+
+
+def test_a_signature_is_renewed_in_a_quiet_tree(root: Path) -> None:
+    with (root / "server.toml").open("a") as config:
+        path = write_key(root / "key", key(1))
+        config.write(f'\n[signing]\nkey = "{path}"\nvalidity = "4s"\n')
+    with watching(root, "--delay", "1000", "--at-most", "1000") as watcher:
+        for _ in range(3):
+            assert watcher.next("in_step")["changes"] == 0
+        assert status(root)["serial"] >= 3
 
 
 @pytest.mark.parametrize("how", ["delete", "rename", "symlink"])

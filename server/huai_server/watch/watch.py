@@ -6,6 +6,7 @@ root the whole tree is watched and scanned again.  A file that is being written 
 present state, and again after later events.  The next commit tries failed paths again.
 """
 
+import math
 import os
 import select
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, Never
 
 from huai_native._native import ChangeList, TreeWatch
+from huai_program.durations import seconds
 from huai_program.humanize import counted
 from huai_program.locking import locked
 from huai_program.service_manager import notify
@@ -29,6 +31,7 @@ from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, Problem, root_error
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
+from huai_server.store.repository import Repository
 from huai_server.watch.mark import FileSystemMark
 from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
@@ -85,6 +88,8 @@ class Watcher:
         self._identity: tuple[int, int] | None = None
         self._mark: FileSystemMark | None = None
         """The source of events where inotify does not watch all directories."""
+        self._renewal = math.inf
+        """The time (epoch) from which on a commit renews the signature of the newest one."""
 
     def run(self) -> Never:
         """Watch until a signal ends the program; notify systemd of the status.
@@ -172,6 +177,9 @@ class Watcher:
         if self._identity != _identity_or_none(Path(self._module.path)):
             self._rescan(f"{self._module.path} is another directory now")
             return False
+        if time.time() > self._renewal:
+            self._renewal = math.inf  # a commit that fails is tried again as any other
+            self._schedule.commit_now(time.monotonic())
         due = self._schedule.due()
         if due is not None and due <= time.monotonic():
             self._commit_now(watched)
@@ -186,6 +194,7 @@ class Watcher:
         changed = watched.take()
         try:
             problems = self._commit(self._lists(changed))
+            self._renewal = self._renewal_time()
         except HuaiError as error:
             watched.give_back(changed and changed[0])
             schedule.restore(time.monotonic())
@@ -198,6 +207,13 @@ class Watcher:
             schedule.commit_later(time.monotonic())
         self._update_record(watched)
         notify("STATUS=watching")
+
+    def _renewal_time(self) -> float:
+        """Return the time (epoch) for `_renewal`: infinite if commits are not signed."""
+        signing, head = load(self._root).signing, Repository(self._places.repository).head()
+        if signing is None or head is None:
+            return math.inf
+        return head.valid_until - seconds(signing.validity) / 2
 
     def _lists(self, changed: tuple[ChangeList, int] | None) -> ChangeLists | None:
         """Return the paths to commit, from `changed` (list and number); None for the whole tree.
