@@ -137,7 +137,8 @@ def test_only_what_is_asked_for_and_where(root: Path, tree: Path, tmp_path: Path
 
 def test_exit_codes(root: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
     done = run_server(root, "export", NAME, "--only", "arch", "--to", str(tmp_path))
-    assert done.returncode == ExitCode.UNSOUND  # nothing is committed yet
+    assert done.returncode == ExitCode.UNKNOWN_MODULE
+    assert "run: huai-server commit m" in done.stderr
     assert not (tmp_path / "lastupdate").exists()
     commit(root)
     for arguments, code in (

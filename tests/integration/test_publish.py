@@ -205,6 +205,10 @@ def test_each_commit_publishes(publisher: Publisher) -> None:
     result = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
     assert f'"to": "{publisher.folder}"' in result.stdout, result
     assert run_server(root, "publish", "unknown").returncode == 45
+    shutil.rmtree(own)
+    result = run_server(root, "publish", NAME)
+    assert result.returncode == 45
+    assert f"run: huai-server commit {NAME}" in result.stderr
 
 
 def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) -> None:

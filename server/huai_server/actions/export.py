@@ -29,7 +29,8 @@ from huai_server.export.update import ExportUpdate
 from huai_server.scan.root import empty_root_error, holds_anything
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces, module_places
-from huai_server.store.repository import Head, Repository, metadata_errors
+from huai_server.store.module_state import committed_repository
+from huai_server.store.repository import Head, metadata_errors
 
 
 def plan_export(
@@ -66,13 +67,13 @@ def export_module(
     files of the tree, `NoCommitError`, `ExportError`, `FolderError`, and `LockedError` after `wait`
     seconds.
     """
+    repository = committed_repository(name, places)
     with storage_errors(places.folder), metadata_errors(name), locked(places.lock, wait=wait):
         module = load_module()
         plan, tree = plan_export(name, module, folder=folder, only=only), Path(module.path)
         if plan.place.inside is not None and not holds_anything(tree):
             # The next commit would take the written files for the whole content.
             raise empty_root_error(tree, "--to writes to another folder")
-        repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.request, plan.exported)
 
 

@@ -19,7 +19,8 @@ from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
-from huai_server.store.repository import Repository, metadata_errors
+from huai_server.store.module_state import committed_repository
+from huai_server.store.repository import metadata_errors
 
 
 class NoLibraryError(HuaiError):
@@ -38,6 +39,7 @@ def publish_module(
     the place.
     """
     places = module_places(root, name)
+    repository = committed_repository(name, places)
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
         # Only now: another publication may have taken hours.
@@ -51,7 +53,7 @@ def publish_module(
         target = _target(to, name, config, places.drafts) if to else None
         with metadata_errors(name):
             return publish(
-                Repository(places.repository),
+                repository,
                 target,
                 module.retention,
                 now=time.time(),

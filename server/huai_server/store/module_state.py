@@ -51,11 +51,18 @@ def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
 
     Raises `StoreError` or `FormatError` if it is damaged.
     """
-    repository = Repository(places.repository) if places.repository.exists() else None
-    head = repository.head() if repository else None
-    if repository is None or head is None:
+    repository = committed_repository(name, places)
+    head = repository.head()
+    if head is None:
         raise NoCommitError(name)
     return head, repository.snapshot(head)[1]
+
+
+def committed_repository(name: str, places: ModulePlaces) -> Repository:
+    """Open the repository; raises `NoCommitError` if it is missing, `StoreError` if damaged."""
+    if not places.repository.exists():
+        raise NoCommitError(name)
+    return Repository(places.repository)
 
 
 def purge_module(places: ModulePlaces) -> None:
