@@ -27,6 +27,12 @@ class ConfigError(HuaiError):
     exit_code = ExitCode.CONFIG
 
 
+class ConfigWriteError(ConfigError):
+    """An error for a configuration file that cannot be written."""
+
+    exit_code = ExitCode.FILE_IO
+
+
 class UnknownModuleError(HuaiError):
     """An error for a module that is not configured."""
 
@@ -138,14 +144,14 @@ def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
 
     A lock file next to it excludes other edits, so `change` gets the current text; an empty one
     for a missing file.  `mode` is for a new file; an existing one loses the permission bits that
-    are not in `mode`.  Raises `ConfigError` if the file cannot be read or written, and
+    are not in `mode`.  Raises `ConfigWriteError` if the file cannot be written, and
     `LockedError` if another edit takes more than 10 seconds.
     """
     try:
         with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
             _rewrite(path.resolve(), change, mode)
     except OSError as error:
-        raise ConfigError(
+        raise ConfigWriteError(
             f"{path} cannot be written: {error.strerror}",
             hint="check the permissions of its folder, and the free space there",
         ) from error

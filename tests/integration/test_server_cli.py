@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from huai_program.locking import locked
+from huai_schema.errors import ExitCode
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from tests.support.committing import (
@@ -24,6 +26,7 @@ from tests.support.committing import (
     server_environment,
 )
 from tests.support.loaded import telling
+from tests.support.mounting import needs_mounts, with_own_mounts
 from tests.support.processes import open_paths, run_program, until
 from tests.support.upstream import Site
 
@@ -378,6 +381,24 @@ def test_a_root_that_cannot_be_written(tmp_path: Path, tree: Path) -> None:
     done = run_server(tmp_path / "file/state", "add", NAME, str(tree))
     assert done.returncode in (1, 11)
     assert str(tmp_path / "file") in done.stderr
+
+
+@needs_mounts
+def test_a_full_disk_is_not_a_wrong_configuration(tmp_path: Path, tree: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    add = shlex.join(server_command(disk, "add", NAME, str(tree)))
+    script = f"mount -t tmpfs -o nr_inodes=1 tmpfs {disk} && {add}"
+    done = subprocess.run(
+        with_own_mounts(script),
+        env=server_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == ExitCode.FILE_IO, done.stderr
+    assert "No space left on device" in done.stderr
 
 
 def test_help_is_not_an_error(root: Path) -> None:
