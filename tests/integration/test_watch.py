@@ -229,7 +229,7 @@ def test_there_is_one_at_a_time_and_a_signal_ends_it(root: Path) -> None:
 
 
 def test_status_shows_how_far_behind_it_is(root: Path, tree: Path) -> None:
-    with watching(root, "--delay", "1000", "--at-most", "1000") as watcher:
+    with watching(root, "--delay", "20m", "--at-most", "20m") as watcher:
         watcher.next("in_step")
         assert status(root)["behind_since"] is None
         assert "in step" in run_server(root, "status", NAME).stdout
@@ -256,7 +256,7 @@ def test_a_signature_is_renewed_in_a_quiet_tree(root: Path) -> None:
     with (root / "server.toml").open("a") as config:
         path = write_key(root / "key", key(1))
         config.write(f'\n[signing]\nkey = "{path}"\nvalidity = "4s"\n')
-    with watching(root, "--delay", "1000", "--at-most", "1000") as watcher:
+    with watching(root, "--delay", "20m", "--at-most", "20m") as watcher:
         for _ in range(3):
             assert watcher.next("in_step")["changes"] == 0
         assert status(root)["serial"] >= 3

@@ -1,9 +1,12 @@
 """`huai-server watch`: commit a tree whenever it has changed."""
 
+import math
+from functools import partial
 from pathlib import Path
 
 import click
 
+from huai_program.cli.options import parse_duration
 from huai_program.garbage import collect_usually
 from huai_program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
@@ -17,22 +20,35 @@ from huai_server.watch.schedule import Schedule
 from huai_server.watch.watch import Observer, Watcher
 
 
+def _parse_seconds(
+    least: float, context: click.Context, option: click.Parameter, value: str
+) -> float:
+    """Convert a duration such as `2m`, or seconds with a fraction, of at least `least` seconds."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = float(parse_duration(context, option, value) or 0)
+    if not least <= number < math.inf:
+        raise click.BadParameter(f"{value!r} is below {least} seconds, or too long")
+    return number
+
+
 @click.command()
 @module_argument
 @click.option(
     "--delay",
-    type=click.FloatRange(min=0),
-    default=5.0,
+    default="5s",
+    callback=partial(_parse_seconds, 0),
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="Commit when nothing has changed for this long.",
 )
 @click.option(
     "--at-most",
-    type=click.FloatRange(min=1),
-    default=300.0,
+    default="5m",
+    callback=partial(_parse_seconds, 1),
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="Commit at the latest this long after the first change, and retry this long after a "
     "commit that failed.",
 )
