@@ -113,6 +113,22 @@ def test_an_update_equals_a_build(module: Fallback) -> None:
     assert not is_left(module)
 
 
+def test_several_modules_in_one_call(short_path: Path) -> None:
+    root = short_path / "state"
+    for name in ("a", "b", "without"):
+        (short_path / name).mkdir()
+        (short_path / name / "file").touch()
+        assert run_server(root, "add", name, str(short_path / name)).returncode == 0
+    assert run_server(root, "commit", "--all").returncode == 0
+    with (root / "server.toml").open("a") as config:
+        config.write('[modules.without.fallback]\nkind = "off"\n')
+    for command in ("build", "check"):
+        for words in (("--all",), ("a", "b")):
+            done = run_server(root, "fallback", command, *words)
+            assert done.returncode == 0, done.stderr
+            assert [line[:2] for line in done.stdout.splitlines()] == ["a:", "b:"]
+
+
 def is_left(module: Fallback) -> list[str]:
     """Return the names in the folder that do not belong there."""
     expected = {"state.json", "root", "real", "tree", "seal", "generations", "lock"}
