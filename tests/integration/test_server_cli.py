@@ -173,8 +173,8 @@ def test_people_get_sentences_and_with_quiet_only_errors(root: Path, tree: Path)
     assert "sound" in run_server(root, "check", NAME).stdout
     assert "7 entries" in run_server(root, "status").stdout
     (tree / "new").touch()
-    for _ in range(2):
-        done = run_server(root, "commit", NAME, "--quiet")
+    for command in ("commit", "commit", "check", "audit"):
+        done = run_server(root, command, "--all", "--quiet")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert result(root, "status")["serial"] == 2
     shutil.rmtree(tree)

@@ -17,7 +17,7 @@ from huai_server.cli.report import difference_line, problem_values, show_problem
 @modules_options
 @wait_option("a commit")
 @engine_option
-@each_module()
+@each_module(quiet=True)
 def command(root: Path, name: str, wait: float, engine: str, console: Console) -> int:
     """Scan the trees of the modules NAME, or of all, and report what their last commits lack.
 

@@ -17,7 +17,7 @@ from huai_server.store.repository import DAMAGE_HINT, Repository
 
 @click.command()
 @modules_options
-@each_module()
+@each_module(quiet=True)
 def command(root: Path, name: str, console: Console) -> int:
     """Verify the metadata repositories of the modules NAME, or of all.
 
