@@ -1,4 +1,4 @@
-//! Checks that amending a snapshot gives the tree of a complete listing.
+//! Checks that amending a snapshot gives the tree of a complete listing, and counts its changes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,6 +7,7 @@ mod model;
 use std::collections::BTreeSet;
 
 use huai_format::amend::{Amended, Amendment, amend};
+use huai_format::diff::count;
 use huai_format::path::{basename, parent};
 use huai_format::snapshots::Snapshot;
 use huai_git::error::Error;
@@ -16,6 +17,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use model::{Change, Objects, planted};
+
+const LIMIT: u64 = 1 << 20;
 
 /// Make a change of any kind, mostly of the large directory.
 fn change() -> impl Strategy<Value = Change> {
@@ -40,7 +43,7 @@ fn amended(objects: &Objects, tree: Oid, amendments: &[Amendment]) -> Amended {
         tree,
     };
     let mut writer = objects;
-    amend(&snapshot, 1 << 20, amendments, &mut writer).unwrap()
+    amend(&snapshot, LIMIT, amendments, &mut writer).unwrap()
 }
 
 proptest! {
@@ -61,7 +64,12 @@ proptest! {
                 touched.extend(model.change(change));
             }
             let amended = amended(&objects, tree, &model.amendments(&touched));
+            let past = Snapshot { reader: &objects, tree };
             tree = model.tree(&objects);
+            if amended.ended.is_empty() {
+                let (old, new) = ((past, LIMIT), (Snapshot { reader: &objects, tree }, LIMIT));
+                prop_assert_eq!(Some(amended.counts), count(old, new, &|| false).unwrap());
+            }
             prop_assert_eq!(amended.tree, tree);
             let after = model.totals();
             prop_assert_eq!(before.files + amended.added.files, after.files + amended.removed.files);
@@ -112,12 +120,7 @@ fn an_object_that_is_missing_is_asked_for_once() {
     let mut stored = objects.held.take();
     stored.retain(|_, (kind, _)| *kind == Kind::Tree);
     objects.held.replace(stored);
-    let failed = amend(
-        &snapshot,
-        1 << 20,
-        &model.amendments(&touched),
-        &mut &objects,
-    );
+    let failed = amend(&snapshot, LIMIT, &model.amendments(&touched), &mut &objects);
     assert!(matches!(failed, Err(Error::Lent(_))));
     assert_eq!(objects.missed.take(), 1);
 }

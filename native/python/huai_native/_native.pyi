@@ -214,11 +214,8 @@ def check_hardlinks(reader: _Reader, tree: bytes, limit: int) -> bool:
     its leader, and for more than `limit` entries.
     """
 
-def count_changes(old: _Snapshot, new: _Snapshot) -> tuple[int, int, int, int, int]:
-    """Return the numbers of entries added, removed, changed, and moved with their directory.
-
-    The last number is the bytes of the files that are new or have other content.
-    """
+def count_changes(old: _Snapshot, new: _Snapshot) -> _Changes:
+    """Return the changes; new bytes are those of files that are new or have other content."""
 
 @final
 class BlockIndex:
@@ -685,6 +682,8 @@ _Owners: TypeAlias = tuple[Callable[[int], bytes], Callable[[int], bytes]]
 
 _Counts: TypeAlias = tuple[int, int, int, int]
 """The numbers of files, directories, symlinks and bytes."""
+_Changes: TypeAlias = tuple[int, int, int, int, int]
+"""The entries added, removed, changed, and moved with their directory; the bytes of new content."""
 _Hashed: TypeAlias = tuple[int, int, list[bytes]]
 """The files read, their bytes, and the paths without a digest because of their holes."""
 _Report: TypeAlias = tuple[
@@ -770,7 +769,16 @@ class TreeReader:
         named: tuple[ChangeList, bool, bytes],
         check_foreign: Callable[[list[bytes]], None],
         writer: _Writer | None,
-    ) -> tuple[bytes, tuple[_Counts, _Counts], _Report, bytes, tuple[int, list[bytes]]] | None:
+    ) -> (
+        tuple[
+            bytes,
+            tuple[_Counts, _Counts, _Changes | None],
+            _Report,
+            bytes,
+            tuple[int, list[bytes]],
+        ]
+        | None
+    ):
         """Read the paths that a list names, and write the objects of `past` with them.
 
         New digests are stored.
@@ -778,7 +786,8 @@ class TreeReader:
         `named` has the list, True if it names an old name of each file that gets a new one, and the
         record of hardlink groups.  `check_foreign` gets the directories on other file systems.
 
-        Returns the id of the root tree; the totals added and removed; the problems and remarks;
+        Returns the id of the root tree; the totals added and removed, and the changes as
+        `count_changes` counts them, None if directories may have moved; the problems and remarks;
         lines of that record; and the number of unknown paths, with the first of them.  Returns None
         if a file has names that are unknown.
         """

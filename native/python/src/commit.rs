@@ -39,6 +39,8 @@ const SHOWN: usize = 20;
 
 /// Files, directories, symlinks, bytes.
 pub(crate) type Counts = (u64, u64, u64, u64);
+/// Entries added, removed, changed, moved; new bytes.
+type Changes = (u64, u64, u64, u64, u64);
 /// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
 /// that were read, their bytes, and those that have no digest because of their holes.
 type CommitReport = (
@@ -224,8 +226,8 @@ impl TreeReader {
     }
 
     /// Read the paths that a list names, and write the tree of `past` with them; `None` if a file has names that are
-    /// unknown.  Returns the tree, what was added and removed, the report, lines of the record of hardlink groups, and
-    /// the number of listed paths that never existed, with the first.
+    /// unknown.  Returns the tree, what was added and removed, the changes unless directories may have moved, the report,
+    /// lines of the record of hardlink groups, and the number of listed paths that never existed, with the first.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_listed(
         &self,
@@ -237,7 +239,7 @@ impl TreeReader {
     ) -> PyResult<
         Option<(
             Vec<u8>,
-            (Counts, Counts),
+            (Counts, Counts, Option<Changes>),
             CommitReport,
             Vec<u8>,
             (usize, Vec<Vec<u8>>),
@@ -269,11 +271,20 @@ impl TreeReader {
             let amended = &listed.amended;
             let added = counts(amended.added, amended.added_directories);
             let removed = counts(amended.removed, amended.removed_directories);
+            let counted = amended.counts;
+            let changes = (
+                counted.added,
+                counted.removed,
+                counted.changed,
+                counted.moved,
+                counted.new_bytes,
+            );
+            let changes = amended.ended.is_empty().then_some(changes);
             let unknown = listed.unknown.len();
             listed.unknown.truncate(SHOWN);
             (
                 amended.tree.as_bytes().to_vec(),
-                (added, removed),
+                (added, removed, changes),
                 report(listed.problems, listed.remarks, read),
                 listed.pairs,
                 (unknown, listed.unknown),

@@ -92,9 +92,12 @@ def _commit_listed(
         snapshot = Snapshot(making.repository, written.tree)
         export.write(making.repository, snapshot, written.totals.bytes, now)
         written = scan_again(making, root, written, export.files)
-    counts = NO_CHANGE
-    if written.top is not None:
-        counts = count(past, Snapshot(making.repository, written.tree))
+    counts = listed_tree.counts if written.tree == listed_tree.tree else None
+    if written.top is None:
+        counts = NO_CHANGE
+    else:
+        if counts is None:
+            counts = count(past, Snapshot(making.repository, written.tree))
         head = making.commit(written.top, written.totals, counts, head.info.skipped, now)
     count_by_lists = record.commits_by_lists + 1
     making.save_record(head, scan_time=record.scan_time, commits_by_lists=count_by_lists)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from huai_native._native import BlockIndex, ChangeList, Pace, PackWriter
 from huai_native._native import TreeReader as Engine
-from huai_schema.codec.commits import Totals
+from huai_schema.codec.commits import Counts, Totals
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
@@ -104,6 +104,8 @@ class ListedTree(NamedTuple):
     tree: bytes
     """The id of the root directory's tree."""
     totals: Totals
+    counts: Counts | None
+    """The changes; None if directories may have moved."""
     problems: tuple[Problem, ...]
     remarks: tuple[Remark, ...]
     pairs: bytes
@@ -242,10 +244,10 @@ class TreeReader:
         )
         if result is None:
             return None
-        tree, (added, removed), report, pairs, (unknown, first) = result
+        tree, (added, removed, changes), report, pairs, (unknown, first) = result
         totals = (sum(each) for each in zip(old, added, (-less for less in removed), strict=True))
         return ListedTree(
-            *(tree, Totals(*totals), *self.convert(*report)),
+            *(tree, Totals(*totals), changes and Counts(*changes), *self.convert(*report)),
             *(pairs, unknown, tuple(map(RelPath, first))),
         )
 

@@ -6,7 +6,7 @@ use huai_git::error::Result;
 use huai_git::oid::Oid;
 
 use super::leaves::names;
-use crate::write::Totals;
+use crate::write::{Counts, Totals};
 
 /// The new state of one directory, as far as known.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +62,8 @@ pub struct Amended {
     pub removed: Totals,
     /// The number of removed directories.
     pub removed_directories: u64,
+    /// The changed entries, as `diff::count` counts them; incomplete if a directory `ended`.
+    pub counts: Counts,
     /// Paths in `gone` that the snapshot does not have either.
     pub unknown: BTreeSet<Vec<u8>>,
     /// Directories that no longer are ones; paths below them are not listed.

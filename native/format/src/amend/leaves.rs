@@ -9,12 +9,22 @@ use crate::escape::unescape;
 use crate::limits::DIGEST_BYTES;
 use crate::write::is_file;
 
+/// The line of a leaf, and its digest; that of a file without one may be zeros.
+pub(super) type Fields<'a> = (&'a [u8], Option<&'a [u8]>);
+
 /// The next leaf of a listing.
 pub(super) struct Leaf<'a> {
     /// Unescaped.
     pub(super) name: Vec<u8>,
     pub(super) line: &'a [u8],
     pub(super) digest: Option<&'a [u8]>,
+}
+
+impl<'a> Leaf<'a> {
+    /// Return the line and the digest.
+    pub(super) fn fields(&self) -> Fields<'a> {
+        (self.line, self.digest)
+    }
 }
 
 /// A reader of sorted leaves.

@@ -7,11 +7,11 @@ use huai_git::error::Result;
 use huai_git::find::split_before;
 
 use crate::amend::amendment::Amendment;
-use crate::amend::leaves::{Leaf, LeafReader};
+use crate::amend::leaves::{Fields, Leaf, LeafReader};
 use crate::entries::digests::is_zero;
 use crate::limits::DIGEST_BYTES;
 use crate::snapshots;
-use crate::write::is_file;
+use crate::write::{Counts, decimal, is_file};
 
 /// The new leaves of a directory.
 pub(super) struct Merged {
@@ -20,6 +20,8 @@ pub(super) struct Merged {
     pub(super) digests: Vec<u8>,
     /// The names in `gone` that the snapshot has as leaves.
     pub(super) found: BTreeSet<Vec<u8>>,
+    /// The leaves that changed.
+    pub(super) counts: Counts,
 }
 
 impl Merged {
@@ -35,6 +37,7 @@ impl Merged {
             lines: Vec::new(),
             digests: Vec::new(),
             found: BTreeSet::new(),
+            counts: Counts::default(),
         };
         let mut before = LeafReader::new(&past.leaves, &past.digests)?;
         loop {
@@ -62,19 +65,40 @@ impl Merged {
     fn add(&mut self, old: Option<Leaf<'_>>, new: Option<Leaf<'_>>, amendment: &Amendment) {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();
-        if amendment.unsure.contains(&name) {
+        let (old, new) = (old.map(|it| it.fields()), new.map(|it| it.fields()));
+        let unlinked;
+        let result = if amendment.unsure.contains(&name) {
             // Its leader may have changed.
-            if let Some(old) = old {
-                self.push(&without_link(old.line), old.digest);
+            unlinked = old.map(|(line, digest)| (without_link(line), digest));
+            unlinked.as_ref().map(|(line, digest)| (&**line, *digest))
+        } else if new.is_some() {
+            new
+        } else if amendment.gone.contains(&name) {
+            self.found.insert(name);
+            None
+        } else {
+            old.filter(|_| !amendment.is_whole && !amendment.directories.contains(&name))
+        };
+        self.count(old, result);
+        if let Some((line, digest)) = result {
+            self.push(line, digest);
+        }
+    }
+
+    /// Count the leaf of one name if it changed from `old` to `new`.  A digest that only one side has does not count.
+    fn count(&mut self, old: Option<Fields<'_>>, new: Option<Fields<'_>>) {
+        let is_same = match (old, new) {
+            (Some(old), Some(new)) => {
+                let digests = old.1.zip(new.1);
+                let differ = |(one, other)| one != other && !is_zero(one) && !is_zero(other);
+                old.0 == new.0 && !digests.is_some_and(differ)
             }
-        } else if let Some(new) = new {
-            self.push(new.line, new.digest);
-        } else if let Some(old) = old {
-            if amendment.gone.contains(&name) {
-                self.found.insert(name);
-            } else if !amendment.is_whole && !amendment.directories.contains(&name) {
-                self.push(old.line, old.digest);
-            }
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        if !is_same {
+            self.counts.add(old.is_some(), new.is_some());
+            let new_bytes = new.map_or(0, |new| new_bytes(old, new));
+            self.counts.new_bytes = self.counts.new_bytes.saturating_add(new_bytes);
         }
     }
 
@@ -102,9 +126,55 @@ fn without_link(line: &[u8]) -> Vec<u8> {
     line
 }
 
+/// Return what `diff::count` counts as new bytes for one leaf.
+fn new_bytes(old: Option<Fields<'_>>, new: Fields<'_>) -> u64 {
+    let Some((size, time)) = size_and_time(new.0) else {
+        return 0;
+    };
+    let is_stated = |digest: Option<&'_ [u8]>| digest.is_some_and(|digest| !is_zero(digest));
+    let is_same = old.is_some_and(|old| match size_and_time(old.0) {
+        Some((former_size, _)) if former_size != size => false,
+        Some(_) if is_stated(old.1) && is_stated(new.1) => old.1 == new.1,
+        Some((_, former_time)) => former_time == time,
+        None => false,
+    });
+    if is_same { 0 } else { decimal(size) }
+}
+
+/// Return the columns with the size and the time of a file; `None` for a symlink.
+fn size_and_time(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let fields = split_before(line, b'\t').1;
+    if !is_file(fields) {
+        return None;
+    }
+    let mut columns = fields.split(|byte| matches!(byte, b'\t' | b'\n')).skip(1);
+    columns.next().zip(columns.next())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::RelPath;
+
+    #[test]
+    fn a_digest_of_one_side_does_not_count() {
+        let line = &b"a\t1\t2\n"[..];
+        let [one, other, absent] = [1, 2, 0].map(|byte| [byte; DIGEST_BYTES]);
+        let changed = |old: &[u8], new: &[u8]| {
+            let past = snapshots::Listing {
+                path: RelPath::root(),
+                attributes: b"1".to_vec().into(),
+                leaves: line.to_vec().into(),
+                digests: old.to_vec().into(),
+            };
+            let mut after = LeafReader::new(line, new).unwrap();
+            let merged = Merged::of(&past, &mut after, None, &Amendment::default()).unwrap();
+            merged.counts.changed
+        };
+        assert_eq!(changed(&one, &other), 1);
+        assert_eq!(changed(&one, &absent) + changed(&absent, &one), 0);
+        assert_eq!(changed(&one, &[]) + changed(&one, &one), 0);
+    }
 
     #[test]
     fn a_line_loses_its_link_and_nothing_else() {

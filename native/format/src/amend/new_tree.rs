@@ -13,7 +13,7 @@ use crate::amend::sparse::{Sparse, Step};
 use crate::path::{RelPath, basename, is_within, parent};
 use crate::snapshots;
 use crate::snapshots::{EntryLimit, Located, ObjectReader, ObjectWriter, Walk};
-use crate::write::{Layout, ListingText, Totals};
+use crate::write::{Counts, Layout, ListingText, Totals};
 
 /// A builder that takes the directories of the snapshot and the amendments in tree order.
 pub(super) struct NewTree<'a> {
@@ -51,6 +51,7 @@ impl<'a> NewTree<'a> {
                 added_directories: 0,
                 removed: Totals::default(),
                 removed_directories: 0,
+                counts: Counts::default(),
                 unknown: BTreeSet::new(),
                 ended: BTreeSet::new(),
             },
@@ -122,6 +123,7 @@ impl<'a> NewTree<'a> {
         }
         self.count_removed(&listing.leaves, 0);
         self.result.added.add(Totals::of(&merged.lines));
+        self.result.counts.join(merged.counts);
         if merged.lines.is_empty() {
             return Ok(());
         }
@@ -174,6 +176,9 @@ impl<'a> NewTree<'a> {
             }
         }
         self.count_removed(&listing.leaves, 0);
+        if *listing.attributes != *amendment.attributes {
+            self.result.counts.add(true, true);
+        }
         self.write_listing(amendment, &merged, writer)?;
         if sparse.is_some() {
             self.open = Some((amendment, leaves));
@@ -201,6 +206,7 @@ impl<'a> NewTree<'a> {
             self.result.unknown.insert(path.as_bytes().to_vec());
         }
         self.result.added_directories = self.result.added_directories.saturating_add(1);
+        self.result.counts.add(false, true);
         self.write_listing(amendment, &merged, writer)
     }
 
@@ -218,6 +224,7 @@ impl<'a> NewTree<'a> {
             digests: &merged.digests,
         };
         self.result.added.add(Totals::of(&merged.lines));
+        self.result.counts.join(merged.counts);
         self.leaves.insert(self.next, names(&amendment.leaves)?);
         self.next = self.next.saturating_add(1);
         self.layout.add(&listing, writer)

@@ -10,21 +10,7 @@ use super::listing_diff::Sink;
 use crate::entries::{Body, Entry};
 use crate::path::RelPath;
 use crate::snapshots::{EntryLimit, ObjectReader, Snapshot, Walk};
-
-/// The numbers of changes that a commit states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// New paths.
-    pub added: u64,
-    /// Removed paths.
-    pub removed: u64,
-    /// Entries that differ.
-    pub changed: u64,
-    /// Unchanged entries of a moved directory, including the directory itself.
-    pub moved: u64,
-    /// The sizes of the files that are new or have other content.
-    pub new_bytes: u64,
-}
+use crate::write::Counts;
 
 /// A sink that counts differences.
 struct Tally<'a> {
@@ -46,12 +32,7 @@ impl Sink for Tally<'_> {
         if new.is_some() && self.is_moved(directory) {
             self.differing = self.differing.saturating_add(1);
         }
-        let count = match (old, new) {
-            (None, _) => &mut self.counts.added,
-            (_, None) => &mut self.counts.removed,
-            _ => &mut self.counts.changed,
-        };
-        *count = count.saturating_add(1);
+        self.counts.add(old.is_some(), new.is_some());
         let new_bytes = new.map_or(0, |new| new_bytes(old, new));
         self.counts.new_bytes = self.counts.new_bytes.saturating_add(new_bytes);
     }

@@ -7,4 +7,5 @@ mod totals;
 
 pub(crate) use cut::{begins_piece, is_file};
 pub use layout::{Layout, ListingText};
-pub use totals::Totals;
+pub(crate) use totals::decimal;
+pub use totals::{Counts, Totals};

@@ -1,4 +1,4 @@
-//! Counts the leaves of a directory.
+//! The numbers that a commit states: of its entries, and of what changed.
 
 use huai_git::find::split_before;
 
@@ -40,8 +40,44 @@ impl Totals {
     }
 }
 
+/// The numbers of changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// New paths.
+    pub added: u64,
+    /// Removed paths.
+    pub removed: u64,
+    /// Entries that differ.
+    pub changed: u64,
+    /// Unchanged entries of a moved directory, including the directory itself.
+    pub moved: u64,
+    /// The sizes of the files that are new or have other content.
+    pub new_bytes: u64,
+}
+
+impl Counts {
+    /// Count one change of an entry, which was there before, is there now, or both.
+    pub(crate) fn add(&mut self, was: bool, is: bool) {
+        let count = match (was, is) {
+            (false, _) => &mut self.added,
+            (_, false) => &mut self.removed,
+            _ => &mut self.changed,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// Add other counts.
+    pub(crate) fn join(&mut self, more: Self) {
+        self.added = self.added.saturating_add(more.added);
+        self.removed = self.removed.saturating_add(more.removed);
+        self.changed = self.changed.saturating_add(more.changed);
+        self.moved = self.moved.saturating_add(more.moved);
+        self.new_bytes = self.new_bytes.saturating_add(more.new_bytes);
+    }
+}
+
 /// Parse the number with which `text` begins.
-fn decimal(text: &[u8]) -> u64 {
+pub(crate) fn decimal(text: &[u8]) -> u64 {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |number: u64, &digit| {
         let unit = u64::from(digit.saturating_sub(b'0'));

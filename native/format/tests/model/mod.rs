@@ -90,13 +90,18 @@ impl Model {
             let (leaves, digests) = lines(self.directories[&path].iter());
             let listing = ListingText {
                 path: &path,
-                attributes: b"1",
+                attributes: &self.attributes(&path),
                 leaves: &leaves,
                 digests: &digests,
             };
             layout.add(&listing, &mut writer).unwrap();
         }
         layout.finish(&mut writer).unwrap()
+    }
+
+    /// Return the attributes of a directory, which depend on its leaves.
+    fn attributes(&self, path: &[u8]) -> Vec<u8> {
+        self.directories[path].len().to_string().into_bytes()
     }
 
     fn in_order(&self) -> Vec<Path> {
@@ -228,8 +233,8 @@ impl Model {
                     .partition(|name| present.contains_key(name));
                 let (leaves, digests) = lines(found.iter().map(|name| (name, &present[name])));
                 Amendment {
+                    attributes: self.attributes(&path),
                     path,
-                    attributes: b"1".to_vec(),
                     leaves,
                     digests,
                     directories,
