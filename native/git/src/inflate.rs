@@ -60,6 +60,28 @@ impl Inflater {
         Ok(())
     }
 
+    /// Replace `to` with the first `size` bytes of a stream, or all of a shorter one.  Nothing is
+    /// checked: the checksum is at the end of a stream.
+    pub fn inflate_head<S: Source>(
+        &mut self,
+        from: &mut Window<S>,
+        size: usize,
+        to: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.0.reset(true);
+        make_room(to, 0, size)?;
+        let mut written = 0_usize;
+        while let Some(room @ [_, ..]) = to.get_mut(written..) {
+            let (read, wrote, ended) = self.step(from, room)?;
+            written = written.saturating_add(wrote);
+            if ended || (read == 0 && wrote == 0) {
+                break;
+            }
+        }
+        to.truncate(written);
+        Ok(())
+    }
+
     /// Call zlib once; returns the bytes read and written, and true at the end of the stream.
     fn step<S: Source>(
         &mut self,

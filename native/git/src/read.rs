@@ -66,6 +66,20 @@ impl<S: Source> PackReader<S> {
             .map_err(|error| error.within(entry.oid))
     }
 
+    /// Return the first `size` bytes of the object of an entry, or all of a shorter one, unchecked;
+    /// `None` for a delta.
+    pub fn head(&mut self, entry: &IndexEntry, size: usize) -> Result<Option<Object>> {
+        self.window.seek(entry.offset, self.end);
+        let Form::Whole(kind) = self.window.take_header()?.0 else {
+            return Ok(None);
+        };
+        let mut content = Vec::new();
+        self.inflater
+            .inflate_head(&mut self.window, size, &mut content)
+            .map_err(|error| error.within(entry.oid))?;
+        Ok(Some(Object { kind, content }))
+    }
+
     /// Return an object in its packed form, a delta by the id of its base; checks the CRC-32.
     pub fn packed(&mut self, entry: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
         self.copy(entry, index)

@@ -1,8 +1,8 @@
 //! An own directory of which only the changing pieces are read.
 //!
 //! The start of a piece follows from a name (FORMAT.md, "Cutting"), so an unchanged piece stays
-//! even after a changing one, unless it began only because its predecessor was full.  Each piece
-//! is read for its start; the lines of unchanged pieces are not decoded.
+//! even after a changing one, unless it began only because its predecessor was full.  The beginning
+//! of each piece is read for its start; the lines of unchanged pieces are not decoded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::iter::Peekable;
@@ -95,18 +95,18 @@ impl Sparse {
             return Ok(None);
         }
         let mut outlines = Vec::new();
-        snapshot.each_piece(&directory, |located, text| {
-            outlines.push(Outline::of(located, text)?);
-            Ok(())
-        })?;
+        for (name, piece) in snapshot.piece_ids(&directory)? {
+            let (head, start) = match name {
+                Some(_) => snapshot.head(name, &piece, path)?,
+                None => (Vec::new(), Start::Own),
+            };
+            outlines.push(Outline::of(Located { start, name, piece }, &head)?);
+        }
         outlines.sort_by(|one, other| one.located.cmp(&other.located));
         let changing = changing(&outlines, &amendment.names()?);
-        let unchanged = outlines
-            .iter()
-            .zip(&changing)
-            .filter(|(_, changes)| !**changes);
-        let lines: usize = unchanged.map(|(outline, _)| outline.lines).sum();
-        if lines <= SINGLE_LINES {
+        let numbered = outlines.iter().zip(&changing);
+        let unchanged = numbered.filter(|(_, changes)| !**changes);
+        if !are_long(snapshot, path, unchanged.map(|(outline, _)| outline))? {
             return Ok(None); // it may be too short to be cut from now on
         }
         limit.spend_trees(directory.children.len(), path)?;
@@ -228,33 +228,61 @@ impl Sparse {
 /// The facts that decide if a piece may stay unread.
 struct Outline {
     located: Located,
+    /// The number of lines, or fewer.
     lines: usize,
-    /// True if its first unit begins a piece after any predecessor.
+    /// True if its first unit begins a piece after any predecessor; false also if its lines are not all known.
     is_sure: bool,
 }
 
 impl Outline {
-    /// Describe a piece with this text, which is empty for the first one.
-    fn of(located: Located, text: &[u8]) -> Result<Self> {
+    /// Describe a piece by the beginning of its text, which is empty for the first one.
+    fn of(located: Located, head: &[u8]) -> Result<Self> {
+        let end = head.iter().rposition(|&byte| byte == b'\n');
+        let lines = end.and_then(|end| head.get(..=end)).unwrap_or_default();
         let is_sure = match located.name {
             None => false,
-            Some(_) => begins_piece(piece_start(text)?, lines_of_first(text)?),
+            Some(_) => begins_piece(piece_start(head)?, lines_of_first(head, lines)?),
         };
         Ok(Self {
             located,
-            lines: text.iter().map(|&byte| usize::from(byte == b'\n')).sum(),
+            lines: count_lines(lines),
             is_sure,
         })
     }
 }
 
-/// Return the number of lines of the first unit of a piece.
-fn lines_of_first(text: &[u8]) -> Result<usize> {
-    let start = piece_start(text)?;
+fn count_lines(text: &[u8]) -> usize {
+    text.iter().map(|&byte| usize::from(byte == b'\n')).sum()
+}
+
+/// Return true if pieces of the directory at `path` have more than `SINGLE_LINES` lines; reads as few of them as
+/// that takes.
+fn are_long<'a, R: ObjectReader>(
+    snapshot: &Snapshot<R>,
+    path: &RelPath,
+    pieces: impl Iterator<Item = &'a Outline> + Clone,
+) -> Result<bool> {
+    let mut lines: usize = pieces.clone().map(|piece| piece.lines).sum();
+    for piece in pieces {
+        if lines > SINGLE_LINES {
+            break;
+        }
+        let Located {
+            name, piece: ids, ..
+        } = &piece.located;
+        let all = count_lines(&snapshot.manifest_text(*name, ids, path)?);
+        lines = lines.saturating_add(all.saturating_sub(piece.lines));
+    }
+    Ok(lines > SINGLE_LINES)
+}
+
+/// Return the number of those of the first `lines` of a piece that are of its first unit.
+fn lines_of_first(head: &[u8], lines: &[u8]) -> Result<usize> {
+    let start = piece_start(head)?;
     if !start.ends_with(b"/") {
         return Ok(1);
     }
-    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.split_inclusive(|&byte| byte == b'\n');
     let is_other = |line: &&[u8]| {
         let (name, _) = split_before(line, b'\t');
         name.ends_with(b"/") && !name.starts_with(start)

@@ -17,6 +17,8 @@ use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
 use crate::path::{RelPath, at, show};
 use crate::shared::Shared;
 
+/// The bytes of a piece that are read for its start, which is shorter: a directory's name, escaped, and a slash.
+const HEAD_BYTES: usize = 2048;
 const COLUMN_BYTES: usize = MANIFEST_LINES * DIGEST_BYTES;
 
 /// The key of a piece in its directory; `None` for the first one.
@@ -68,6 +70,20 @@ impl<R: ObjectReader> Snapshot<R> {
         OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
     }
 
+    /// Read the beginning of a piece, and return its start too; an error unless the piece is named
+    /// after it.  What follows the start may be damaged.
+    pub(crate) fn head(
+        &self,
+        name: PieceName,
+        piece: &Piece,
+        place: &RelPath,
+    ) -> Result<(Vec<u8>, Start)> {
+        let (oid, size) = (&piece.manifest, HEAD_BYTES);
+        let text = check_start(name, self.reader.read_head(oid, Kind::Blob, size)?, place)?;
+        let start = start_of(&text, place)?;
+        Ok((text, start))
+    }
+
     /// Read one piece with its digests; an error unless its key is that of its start and both are
     /// within the limits.  `place`, its directory, is for errors.
     pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
@@ -106,30 +122,15 @@ impl<R: ObjectReader> Snapshot<R> {
     /// Keys are hashes without order, so each piece is read once for its start.
     pub fn pieces(&self, directory: &OwnDirectory) -> Result<Vec<Located>> {
         let mut located = Vec::new();
-        self.each_piece(directory, |piece, _| {
-            located.push(piece);
-            Ok(())
-        })?;
+        for (name, piece) in self.piece_ids(directory)? {
+            let start = match name {
+                Some(_) => self.start(name, &piece, &directory.path)?,
+                None => Start::Own,
+            };
+            located.push(Located { start, name, piece });
+        }
         located.sort();
         Ok(located)
-    }
-
-    /// Call a function with each piece in any order, and with its text unless it is the first one.
-    pub(crate) fn each_piece(
-        &self,
-        directory: &OwnDirectory,
-        mut take: impl FnMut(Located, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let place = &directory.path;
-        for (name, piece) in self.piece_ids(directory)? {
-            let (mut start, mut text) = (Start::Own, Vec::new());
-            if name.is_some() {
-                text = self.manifest_text(name, &piece, place)?;
-                start = start_of(&text, place)?;
-            }
-            take(Located { start, name, piece }, &text)?;
-        }
-        Ok(())
     }
 
     /// Return the names and ids of all pieces, the first one and then the later ones in any
@@ -170,10 +171,15 @@ impl<R: ObjectReader> Snapshot<R> {
             let rule = format!("a manifest of more than {MANIFEST_BYTES} bytes");
             return Err(at(place, Error::new(rule)));
         }
-        let start = piece_start(&text).map_err(|error| at(place, error))?;
-        check_key(name, start).map_err(|error| at(place, error))?;
-        Ok(text)
+        check_start(name, text, place)
     }
+}
+
+/// Return the text of a piece if the piece is named after its start, else an error.
+fn check_start(name: PieceName, text: Vec<u8>, place: &RelPath) -> Result<Vec<u8>> {
+    let start = piece_start(&text).map_err(|error| at(place, error))?;
+    check_key(name, start).map_err(|error| at(place, error))?;
+    Ok(text)
 }
 
 /// Return the last of the sorted pieces that begins at or before `start`: no other can contain it.

@@ -38,6 +38,12 @@ impl ObjectReader for &Objects {
             }
         }
     }
+
+    fn read_head(&self, oid: &Oid, kind: Kind, size: usize) -> Result<Vec<u8>> {
+        let mut content = self.read(oid, kind)?;
+        content.truncate(size);
+        Ok(content)
+    }
 }
 
 impl ObjectWriter for &Objects {

@@ -59,21 +59,17 @@ impl Reader {
         })
     }
 
-    /// Read an object from the packs; `None` if it is missing, damaged or of another kind, or if it
-    /// is Python's turn.
-    fn read_packed(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
-        let packs = self.lent.packs()?;
-        if self.reads.fetch_add(1, Ordering::Relaxed) % ASKED_EVERY == 0 {
-            return None;
-        }
-        packs.content(oid, kind)
+    /// Return the packs; `None` without any, or if it is Python's turn to read.
+    fn packs(&self) -> Option<&Packs> {
+        let is_asked = self.reads.fetch_add(1, Ordering::Relaxed) % ASKED_EVERY == 0;
+        self.lent.packs().filter(|_| !is_asked)
     }
 }
 
 impl ObjectReader for Reader {
     /// Return an object from the packs, or else from Python.
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
-        if let Some(content) = self.read_packed(oid, kind) {
+        if let Some(content) = self.packs().and_then(|packs| packs.content(oid, kind)) {
             return Ok(content);
         }
         self.lent.ask(|objects| {
@@ -81,6 +77,12 @@ impl ObjectReader for Reader {
             let data = objects.call_method1(intern!(objects.py(), "read"), (oid, kind.name()))?;
             Ok(data.cast::<PyBytes>()?.as_bytes().to_vec())
         })
+    }
+
+    /// Return the beginning of an object from the packs, or else all of it from Python.
+    fn read_head(&self, oid: &Oid, kind: Kind, size: usize) -> Result<Vec<u8>> {
+        let head = self.packs().and_then(|packs| packs.head(oid, kind, size));
+        head.map_or_else(|| self.read(oid, kind), Ok)
     }
 }
 

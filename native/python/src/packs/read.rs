@@ -33,6 +33,12 @@ impl Packs {
         (object.kind == kind).then(|| object.content.clone())
     }
 
+    /// Return the content of an object, as `content` does, or only its first `size` bytes, unchecked.
+    pub(crate) fn head(&self, oid: &Oid, kind: Kind, size: usize) -> Option<Vec<u8>> {
+        let object = self.0.lock().head(oid, size).ok()??;
+        (object.kind == kind).then(|| object.content.clone())
+    }
+
     /// Return an object; `None` if it is not here or cannot be read.
     pub(crate) fn object(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.0.lock().find(oid).ok()?

@@ -212,6 +212,21 @@ impl Packs {
         Ok(Some(object))
     }
 
+    /// Return an object, or only its first `size` bytes, unchecked; `None` if no pack has it.
+    pub fn head(&mut self, oid: &Oid, size: usize) -> Parsed<Option<Arc<Object>>> {
+        if let Some(object) = self.recent.get(oid) {
+            return Ok(Some(object));
+        }
+        let entry = self.locate(oid)?;
+        if let (Some(entry), Some(pack)) = (entry, self.opened.first_mut()) {
+            let reader = opened(&mut pack.reader, &pack.path)?;
+            if let Some(object) = reader.head(&entry, size)? {
+                return Ok(Some(Arc::new(object)));
+            }
+        }
+        self.find(oid)
+    }
+
     /// Return an object in its packed form; `None` if no pack has it.
     pub fn packed(&mut self, oid: &Oid) -> Parsed<Option<Packed>> {
         let entry = self.locate(oid)?;
@@ -384,6 +399,22 @@ mod tests {
     use super::*;
     use crate::packs::writer::PackWriter;
     use crate::temporary::Folder;
+
+    #[test]
+    fn a_head_is_the_beginning_of_an_object() {
+        let folder = Folder::new();
+        let mut writer = PackWriter::open(folder.path(), folder.path(), b"temporary", 1).unwrap();
+        let content: Vec<u8> = (0..20_000_u32).flat_map(u32::to_le_bytes).collect();
+        let long = writer.write(Kind::Blob, &content).unwrap();
+        let short = writer.write(Kind::Blob, b"content").unwrap();
+        writer.finish().unwrap();
+        let mut packs = Packs::new(1 << 20, u64::MAX);
+        packs.add(folder.path().to_vec());
+        let mut head = |oid| packs.head(oid, 2048).unwrap().unwrap().content.clone();
+        assert_eq!(head(&long), content[..2048]);
+        assert_eq!(head(&short), b"content");
+        assert_eq!(packs.find(&long).unwrap().unwrap().content, content);
+    }
 
     #[test]
     fn an_index_without_its_pack_is_passed_over() {
