@@ -74,13 +74,22 @@ pub struct Index<S> {
     source: S,
     /// The number of ids that begin with each byte or a lower one.
     upto: Vec<usize>,
-    /// The ids by their first byte, once one of them was searched.
-    ids: Vec<Option<Vec<Oid>>>,
+    /// The rows by the first byte of their ids, once one of them was searched.
+    rows: Vec<Option<Rows>>,
     /// The offsets of the other tables.
     crcs: u64,
     offsets: u64,
     large: u64,
     end: u64,
+}
+
+/// The part of the tables for ids with the same first byte.
+#[derive(Debug, Clone)]
+struct Rows {
+    ids: Vec<Oid>,
+    /// Four bytes each.
+    crcs: Vec<u8>,
+    offsets: Vec<u8>,
 }
 
 impl<S: Source> Index<S> {
@@ -115,14 +124,19 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// Return the entry of an object; `None` if the pack lacks it.  Keeps in memory all ids with
+    /// Return the entry of an object; `None` if the pack lacks it.  Keeps in memory all rows with
     /// the same first byte.
     pub fn find(&mut self, oid: &Oid) -> Result<Option<IndexEntry>> {
-        let (before, ids) = self.ids(oid.first())?;
-        match ids.binary_search(oid) {
-            Ok(number) => self.entry(before.saturating_add(number), *oid).map(Some),
-            Err(_) => Ok(None),
-        }
+        let rows = self.rows(oid.first())?;
+        let Ok(number) = rows.ids.binary_search(oid) else {
+            return Ok(None);
+        };
+        let (crc, offset) = (
+            number_at(&rows.crcs, number)?,
+            number_at(&rows.offsets, number)?,
+        );
+        let (oid, offset) = (*oid, self.offset(offset)?);
+        Ok(Some(IndexEntry { oid, offset, crc }))
     }
 
     /// Return the id at a position, from 0, among the sorted ids; the caller must know that it is
@@ -164,7 +178,7 @@ impl<S: Source> Index<S> {
         sound.then(|| Self {
             source,
             upto,
-            ids: vec![None; BYTES],
+            rows: vec![None; BYTES],
             crcs,
             offsets,
             large,
@@ -172,29 +186,26 @@ impl<S: Source> Index<S> {
         })
     }
 
-    /// Return the number of ids before those that begin with `byte`, and these ids, which are kept.
-    fn ids(&mut self, byte: u8) -> Result<(usize, &[Oid])> {
+    /// Return the rows whose ids begin with `byte`, which are kept.
+    fn rows(&mut self, byte: u8) -> Result<&Rows> {
         let upto = |byte: usize| self.upto.get(byte).copied();
         let number = usize::from(byte);
         let before = number.checked_sub(1).map_or(Some(0), upto);
         let (Some(before), Some(end), Some(slot)) =
-            (before, upto(number), self.ids.get_mut(number))
+            (before, upto(number), self.rows.get_mut(number))
         else {
             return Err(damaged());
         };
-        let ids = match slot {
-            Some(ids) => ids,
-            none => none.insert(read_ids(&self.source, before..end, byte)?),
-        };
-        Ok((before, ids))
-    }
-
-    /// Read the entry at a position among the sorted ids; `oid` is the id there.
-    fn entry(&self, number: usize, oid: Oid) -> Result<IndexEntry> {
-        let crc = read_number(&self.source, value_at(self.crcs, number, 4)?)?;
-        let offset = read_number(&self.source, value_at(self.offsets, number, 4)?)?;
-        let offset = self.offset(offset)?;
-        Ok(IndexEntry { oid, offset, crc })
+        if slot.is_none() {
+            let source = &self.source;
+            let table = |start| read_rows(source, start, before..end, 4);
+            *slot = Some(Rows {
+                ids: read_ids(source, before..end, byte)?,
+                crcs: table(self.crcs)?,
+                offsets: table(self.offsets)?,
+            });
+        }
+        slot.as_ref().ok_or_else(damaged)
     }
 
     /// Return the offset for a value of the table of offsets, which may refer to that of large ones.
@@ -232,9 +243,7 @@ impl RecordOrder {
 
 /// Read the ids with these numbers; fails unless they are sorted, and all begin with `byte`.
 fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec<Oid>> {
-    let [start, end] = [numbers.start, numbers.end].map(|number| value_at(OIDS, number, OID_BYTES));
-    let (start, end) = (start?, end?);
-    let table = read(source, start, end.saturating_sub(start))?;
+    let table = read_rows(source, OIDS, numbers, OID_BYTES)?;
     let ids: Vec<Oid> = table
         .chunks_exact(OID_BYTES)
         .filter_map(Oid::parse)
@@ -244,10 +253,27 @@ fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec
     if sound { Ok(ids) } else { Err(damaged()) }
 }
 
-/// Read the big-endian number of four bytes at the offset `at`.
-fn read_number(source: &impl Source, at: u64) -> Result<u32> {
-    let bytes = read(source, at, 4)?;
-    Cursor::new(&bytes).u32().ok_or_else(damaged)
+/// Read these values of `size` bytes of the table that begins at `table`.
+fn read_rows(
+    source: &impl Source,
+    table: u64,
+    numbers: Range<usize>,
+    size: usize,
+) -> Result<Vec<u8>> {
+    let start = value_at(table, numbers.start, size)?;
+    read(
+        source,
+        start,
+        value_at(table, numbers.end, size)?.saturating_sub(start),
+    )
+}
+
+/// Return the big-endian number of four bytes at a position of `table`.
+fn number_at(table: &[u8], number: usize) -> Result<u32> {
+    let bytes = table.chunks_exact(4).nth(number);
+    bytes
+        .and_then(|bytes| Cursor::new(bytes).u32())
+        .ok_or_else(damaged)
 }
 
 fn read(source: &impl Source, at: u64, size: u64) -> Result<Vec<u8>> {
