@@ -1,7 +1,5 @@
 //! Compresses objects; the opposite of `inflate`.
 
-use std::collections::BTreeSet;
-
 use zlib_rs::{Deflate, DeflateFlush, Status, compress_bound};
 
 use crate::bug::fit;
@@ -11,7 +9,8 @@ use crate::inflate::reserve;
 const WINDOW_BITS: u8 = 15;
 /// Git's default level.
 const LEVEL: i32 = 6;
-const QUICK: i32 = 1;
+/// Half the time of git's default for texts that are 6 % larger; level 1 makes them 60 % larger.
+const QUICK: i32 = 2;
 const STORED: i32 = 0;
 /// The number of bytes that are sampled for randomness.
 const SAMPLE: usize = 256;
@@ -31,7 +30,8 @@ impl Default for Deflater {
 }
 
 impl Deflater {
-    /// Make a compressor for objects that are soon dropped: quick, with a larger result.
+    /// Make a compressor for objects that are soon dropped or packed again: quick, with a larger
+    /// result.
     pub fn quick() -> Self {
         Self::new(QUICK)
     }
@@ -75,7 +75,11 @@ fn looks_random(content: &[u8]) -> bool {
     if step == 0 {
         return false;
     }
-    let sample = content.iter().step_by(step).take(SAMPLE);
-    let values: BTreeSet<u8> = sample.copied().collect();
-    values.len() >= RANDOM_VALUES
+    let mut is_used = [false; 256];
+    for byte in content.iter().step_by(step).take(SAMPLE) {
+        if let Some(value) = is_used.get_mut(usize::from(*byte)) {
+            *value = true;
+        }
+    }
+    is_used.iter().filter(|value| **value).count() >= RANDOM_VALUES
 }

@@ -304,6 +304,11 @@ impl Packs {
         Ok(())
     }
 
+    /// Return true if no pack is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.opened.is_empty()
+    }
+
     /// Open all packs that are in `folder` now; an index without a pack is ignored.
     pub(crate) fn open_all(folder: &[u8]) -> Parsed<Self> {
         let mut packs = Self::new(0, u64::MAX);

@@ -135,7 +135,16 @@ impl PackWriter {
         let waiting = std::mem::take(&mut self.waiting);
         self.held = 0;
         let mut bytes = Vec::new();
-        for (object, record) in waiting.iter().zip(compressed(&waiting, self.threads)?) {
+        // Maintenance packs again what later commits add.
+        let make = if self.known.is_empty() {
+            Deflater::default
+        } else {
+            Deflater::quick
+        };
+        for (object, record) in waiting
+            .iter()
+            .zip(compressed(&waiting, self.threads, make)?)
+        {
             self.entries.push(IndexEntry {
                 oid: object.oid,
                 offset: self.offset,
@@ -183,11 +192,11 @@ impl ObjectWriter for PackWriter {
     }
 }
 
-/// Return the records of objects, in order.
-fn compressed(objects: &[Object], threads: usize) -> Made<Vec<Vec<u8>>> {
+/// Return the records of objects, in order; each thread calls `make`.
+fn compressed(objects: &[Object], threads: usize, make: fn() -> Deflater) -> Made<Vec<Vec<u8>>> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut deflater = Deflater::default();
+        let mut deflater = make();
         let mut records = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
