@@ -19,6 +19,7 @@ from huai_client.tree import View
 from huai_client.tree.hashing import digest_of
 from huai_client.verify import jobs
 from huai_client.verify.queue import VerifyRequest
+from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from tests.integration.test_list_command import without_links
 from tests.support.plain_upstream import Place, Plain, differences, serving_plainly
@@ -155,6 +156,19 @@ def test_equal_files_become_hardlinks(plain: Place) -> None:
     down.synced()
     assert one.stat().st_nlink == 1
     assert without_links(up, down) == ""
+
+
+def test_equal_files_of_a_run_that_fails_become_hardlinks(plain: Place) -> None:
+    up = plain.upstream()
+    for name in (b"1", b"2"):
+        up.put(name, b"equal")
+        up.at(name).chmod(0o666)  # not as `modes` makes it
+    up.put(b"x", b"there is a directory in its place")
+    down = plain.downstream(up, duplicates="hardlink")
+    (down.dest / "x").mkdir()
+    (down.dest / "x/own").touch()
+    assert down.sync().code == ExitCode.PARTIAL
+    assert (down.dest / "1").samefile(down.dest / "2")
 
 
 def linking(

@@ -8,14 +8,15 @@ Rule: a file that changed since it was opened, or differs in any attribute, stay
 import os
 from contextlib import suppress
 
+from huai_client.diff.selection import Selection
 from huai_client.plan.operations import Plan
 from huai_client.plan.protect import Protection
+from huai_client.run.options import Deadline
 from huai_client.state.seen import SeenDigests
 from huai_client.tree import PathError, StorageError, Tree
 from huai_client.tree.handles import closing
 from huai_client.tree.hashing import digest_of
 from huai_schema.entries import File
-from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 
 _LINKS_MOST = 10_000
@@ -23,21 +24,30 @@ _LINKS_MOST = 10_000
 
 
 def link_equal(
-    plan: Plan, seen_digests: SeenDigests, tree: Tree, snapshot: Snapshot, protection: Protection
+    plan: Plan,
+    seen_digests: SeenDigests,
+    tree: Tree,
+    selection: Selection,
+    protection: Protection,
+    deadline: Deadline,
 ) -> None:
-    """Replace files that `plan` published by hardlinks of equal ones of `snapshot` in `tree`.
+    """Replace files that `plan` published by hardlinks of equal ones of `selection` in `tree`.
 
     Those have the same content, size, time, mode and owner, and are not in `protection`.  Files
-    that cannot be read or linked stay as they are.  Raises `StateError` if the digests cannot be
-    read.
+    that did not arrive, or cannot be read or linked, stay as they are, and all that are left at the
+    deadline.  Raises `StateError` if the digests cannot be read, `MissingObjectError` or
+    `FormatError` if the metadata cannot be.
     """
     seen_digests.make_index()
     for stage in plan.stages:
         for file in stage.fetches:
             digest = seen_digests.find(file) if file.digest is None and file.size else None
-            for path in seen_digests.equal(digest, file) if digest else ():
-                leader = snapshot.leaf(path)
-                is_equal = leader is not None and leader[1:] == file[1:] and path != file.path
+            if deadline.over:
+                return
+            equal = seen_digests.equal(digest, file) if digest else ()
+            for path in equal:
+                leader = selection.entry(path) if path != file.path else None
+                is_equal = leader is not None and leader[1:] == file[1:]
                 if is_equal and not protection.covers(path, directory=False):
                     with suppress(PathError, StorageError, OSError):
                         if _link(tree, path, file):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from huai_client.diff.files import paths
+from huai_client.diff.selection import Selection
+from huai_client.filters import Rules
 from huai_client.plan.operations import Plan
 from huai_client.plan.planner import replace_volatile
 from huai_client.plan.prepared import PreparedPlan
@@ -24,15 +26,14 @@ from huai_client.publish.destination import Destination
 from huai_client.publish.equal_files import link_equal
 from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
+from huai_client.run.options import NEVER, Deadline
 from huai_client.staging import Staging
 from huai_client.state.seen import SeenDigests
-from huai_client.state.state import StateError
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
 from huai_client.tree import STAGING, Tree
-from huai_schema.errors import ExitCode
-from huai_schema.layout.snapshot import Snapshot
+from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import parent
 
 if TYPE_CHECKING:
@@ -49,12 +50,15 @@ class PlanRunner:
         record: ModuleRecord,
         prover: "Prover | None" = None,
         shared: Protection | None = None,
+        deadline: Deadline = NEVER,
     ) -> None:
         """Open nothing yet.  `prover` checks the pointers of package repositories, if given.
 
-        With `shared` equal files without stated digests become hardlinks, except those in it.
+        With `shared` equal files without stated digests become hardlinks until the deadline, except
+        those in it.
         """
         self._shared = shared
+        self._deadline = deadline
         self._content = content
         self._destination = destination
         self._record = record
@@ -115,8 +119,8 @@ class PlanRunner:
             with listener.phase("publishing"):
                 report = execute(plan, tree, staging.places, observer.step, withholding, facts)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
+            self._share(plan, prepared, seen_digests, tree)
             if result.exit_code == ExitCode.OK:
-                self._share(plan, seen_digests, tree, prepared.commit.snapshot)
                 staging.remove()
             else:
                 record.forget_attempts(prepared, tree, withholding.paths)
@@ -125,12 +129,13 @@ class PlanRunner:
         return result
 
     def _share(
-        self, plan: Plan, seen_digests: SeenDigests | None, tree: Tree, snapshot: Snapshot
+        self, plan: Plan, prepared: PreparedPlan, seen_digests: SeenDigests | None, tree: Tree
     ) -> None:
         """Make hardlinks of equal files that `plan` published, if that is configured."""
         if seen_digests is not None and self._shared is not None:
-            with suppress(StateError):  # the files stay apart
-                link_equal(plan, seen_digests, tree, snapshot, self._shared)
+            selection = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
+            with suppress(HuaiError):  # the files stay apart
+                link_equal(plan, seen_digests, tree, selection, self._shared, self._deadline)
 
     def _refused(
         self, prepared: PreparedPlan, plan: Plan, tree: Tree, staging: Staging, observer: Observer

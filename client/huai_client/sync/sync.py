@@ -87,7 +87,9 @@ class Sync:
         shares = mirror.config.duplicates == "hardlink"
         shared = Protection(mirror.config.protected) if shares else None
         self._runner = PlanRunner(
-            self._content, self._destination, self._record, _prover(mirror), shared
+            *(self._content, self._destination, self._record, _prover(mirror)),
+            shared=shared,
+            deadline=upstream.deadline,
         )
         # Renaming a directory would move pointers along that were not proved.
         self._builder.moves = not mirror.config.proofs
