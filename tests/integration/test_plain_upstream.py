@@ -7,12 +7,14 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from errno import ENOSPC
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from huai_client.metadata.source import fetch
@@ -495,6 +497,51 @@ def test_what_the_daemon_cannot_read_is_kept(tmp_path: Path) -> None:
         up.at(b"closed/below/1").unlink()
         assert "could not read" not in down.sync().err
         assert_equal(up, down)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a daemon of another user")
+def test_what_a_partial_list_lacked_is_listed_a_day_later(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    number = str(NOBODY)
+    with serving_plainly(tmp_path / "plain", uid=number, gid=number) as place:
+        up = place.upstream(Listed)
+        up.many(b"closed", 2)
+        up.publish()
+        up.at(b"closed").chmod(0)
+        down = place.downstream(up)
+        assert "could not read all of its tree" in down.run("plan", up.name).err
+        down.synced()
+        up.at(b"closed").chmod(0o755)
+        (path,) = down.root.rglob(RECORD_NAME)
+        for days in (0, 2):
+            up.put(b"open", b"%d" % days, mtime=T0 + days)
+            up.publish()
+            record = msgspec.json.decode(path.read_bytes(), type=SourceRecord)
+            old = msgspec.structs.replace(record, all_listed=time.time() - days * 86_400)
+            save_record(path.parent, old)
+            down.synced()
+            assert (down.dest / "closed/1").exists() is (days > 1)
+        assert_equal(up, down)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs a daemon of another user")
+def test_a_partial_list_without_the_other_names_of_a_file_is_no_damage(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    number = str(NOBODY)
+    with serving_plainly(tmp_path / "plain", uid=number, gid=number) as place:
+        up = place.upstream()
+        up.put(b"a", b"1")
+        up.at(b"closed").mkdir()
+        up.at(b"closed/b").hardlink_to(up.at(b"a"))
+        down = place.downstream(up)
+        down.synced()
+        up.at(b"a").unlink()
+        up.put(b"a", b"22")
+        up.at(b"closed").chmod(0)
+        ended = down.sync()
+        assert ended.code == ExitCode.NETWORK, ended
+        assert "could not read all of its tree" in ended.err
+        assert (down.dest / "a").read_bytes() == b"1"
 
 
 # ssh.

@@ -118,6 +118,8 @@ class ConsoleReport:
         self._console.event("planned", serial=info.serial, **prepared.summary._asdict())
         if line := by_stat_line(prepared):
             self._info(line)
+        if prepared.unlisted:
+            self._console.warning(prepared.unlisted)
         for warning in warnings(prepared):
             self._console.advice(warning)
 
@@ -226,7 +228,7 @@ class ConsoleReport:
                 profile=repo.profile,
                 found_by=repo.found_by,
             )
-        for warning in warnings(prepared):
+        for warning in filter(None, (prepared.unlisted, *warnings(prepared))):
             self._console.warning(warning)
         self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
         if prepared.refused is not None:

@@ -109,6 +109,8 @@ class PreparedPlan(NamedTuple):
     """The number of present entries whose content is not known from an earlier commit."""
     refused: HuaiError | None = None
     """The error with which a sync refuses this plan, if it is only shown."""
+    unlisted: str = ""
+    """Says what a listed upstream could not read, unless the last list had it too."""
     unsafe: RelPath | None = None
     """A symlink that `safe_links` leaves out, if there is one in the comparison."""
     unlimited: tuple[RelPath, ...] = ()

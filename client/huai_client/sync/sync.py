@@ -153,8 +153,7 @@ class Sync:
             with observer.listener.phase("reading metadata, planning"):
                 prepared = self._prepare(tree)
             approve(prepared)
-            news = self._repository.warning or self._signatures.news(prepared.commit.id)
-            self._news = self._news or news
+            self._news = self._news or self._signatures.news(prepared.commit.id)
             self._signatures.keep(prepared.commit.id)
             observer.planned(prepared)
             accepted = self._accepted(prepared.commit)
@@ -272,7 +271,7 @@ class Sync:
             self._repository.repack()
             raise
         self._repository.accept()
-        return prepared
+        return prepared._replace(unlisted=self._repository.warning)
 
     def _check_totals(self, commit: Commit, view: View) -> None:
         """Raise `TooLargeError` or `NoSpaceError` by the totals of `commit`; read no listing.

@@ -220,7 +220,7 @@ class SourceFetch:
         with self._fetched(published) if has_list else nullcontext() as fetched:
             if has_events:
                 mark, tree = self._after_events(record, past, published)
-            elif past and fetched:
+            elif record and past and fetched and not _is_worth_a_list(record):
                 tree = self._amended(past, fetched, published)
             if record and tree:  # the rest is as the last whole list says
                 all_listed = record.all_listed
@@ -317,7 +317,10 @@ class SourceFetch:
                     "files are compared by size and time"
                 )
             if outcome.partial and past is not None:
-                return self._amend(entries, past, [], writer)
+                try:
+                    return self._amend(entries, past, [], writer)
+                except FormatError as error:  # for example a hardlink into what is not listed
+                    raise UpstreamError(f"{self._problem}; not applied: {error.reason}") from error
             skipped, self._has_links = entries.skipped, entries.has_links
             try:
                 tree, totals = entries.write_tree(writer)
@@ -445,6 +448,11 @@ class SourceFetch:
 
     def _writing(self) -> AbstractContextManager[PackWriter]:
         return opened_writer(self._path / "objects" / "pack")
+
+
+def _is_worth_a_list(record: SourceRecord) -> bool:
+    """Return True if the last whole list was partial, a day ago: more of it may be readable now."""
+    return bool(record.problem) and time.time() - record.all_listed > _PROBE_SECONDS
 
 
 def _is_complete(file_list: Path) -> bool:
