@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.plan.prepared import PreparedPlan
+from huai_schema.errors import ExitCode
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import T0, Downstream, Pair, Site, Upstream, assert_equal
 
@@ -221,6 +223,36 @@ def test_a_top_directory_that_is_gone_is_not_an_unmounted_disk(place: Site) -> N
     up.put(b"b/new", b"newer")
     up.commit()
     assert down.sync().code == 52
+
+
+def test_a_directory_that_is_moved_away_during_the_transfer_is_not_touched(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"goes/a", b"a")
+    up.put(b"pool/a", b"a")
+    up.put(b"copied/a", b"a")
+    down = place.synced_downstream(up)
+    shutil.rmtree(up.at(b"goes"))
+    up.put(b"pool/b", b"b")
+    up.put(b"copied/b", b"b")
+    up.commit()
+    archive = place.folder / "archive"
+
+    def save(_: PreparedPlan) -> None:
+        archive.mkdir()
+        for name in ("goes", "pool", "copied"):
+            (down.dest / name).rename(archive / name)
+        shutil.copytree(archive / "copied", down.dest / "copied")
+
+    result = down.observed(save)
+    assert result.exit_code is ExitCode.PARTIAL
+    assert result.report is not None
+    assert [each.path for each in result.report.problems] == [b"pool/b"]
+    assert {os.fspath(path.relative_to(archive)) for path in archive.glob("*/*")} == {
+        "goes/a",
+        "pool/a",
+        "copied/a",
+    }
+    assert (down.dest / "copied/b").read_bytes() == b"b"
 
 
 def test_a_tree_deeper_than_pythons_stack(place: Site) -> None:

@@ -3,7 +3,8 @@
 Knows no policy: the plan decides what to do, `Tree` does each step safely, in rows of one kind, and
 `plan.withhold` decides what has to wait for a path that failed.  Rule: once a path waits, ask
 `Withholding` before each step, and report each failure to it.  All files get their attributes
-before the first is published, so publishing a stage is a row of renames.
+before the first is published, so publishing a stage is a row of renames.  Each step first drops
+the cached handles: an administrator may have moved a directory since the plan was made.
 
 A new directory is published as a whole where that is possible and no path waits.  Otherwise it is
 made, and its files are published one by one.
@@ -67,6 +68,7 @@ def execute(
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
+        tree.refresh()
         run.set_metadata(plan, facts.unfinished)
         run.find_whole_directories(plan, facts.volatile)
         run.prepare(plan)
@@ -281,6 +283,7 @@ class _Run:
         def publish_content(batch: Sequence[File]) -> RowResult:
             return self._with_content(batch, tree.publish_files)
 
+        tree.refresh()
         begun, before = time.perf_counter(), self._changes()
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
         if self._subtrees and (published := self._publish_whole(self._subtrees[number], stage)):
@@ -330,6 +333,7 @@ class _Run:
     def remove(self, removals: Sequence[Remove]) -> None:
         """Delete the `removals`; a directory with extraneous files stays, and is reported."""
         waiting, remove = self._withholding, self._tree.remove_entries
+        self._tree.refresh()
         for row in in_rows(removals, remove, waiting.removes, waiting):
             self._count(StepKind.REMOVE, row.done, _path)
             if not row.failed:
@@ -343,6 +347,7 @@ class _Run:
     def finish(self, plan: Plan) -> None:
         """Set the final attributes of directories, also after problems, and sync to disk."""
         tree, settled, left = self._tree, self._settled, plan.directories
+        tree.refresh()
 
         def exists(directory: Directory) -> bool:  # the reason why it does not is reported already
             return tree.is_directory(directory.path)
