@@ -6,7 +6,9 @@ from itertools import count
 
 import pytest
 
+from huai_client.filters import Rules
 from huai_client.plan.prepared import PreparedPlan
+from huai_client.run.options import SyncOptions
 from huai_client.sync.follow import Following
 from huai_schema.errors import ExitCode
 from tests.support.upstream import Pair, Site, Upstream, assert_equal
@@ -135,6 +137,35 @@ def test_attempts_that_left_nothing_are_forgotten(pair: Pair) -> None:
         assert down.sync().code == 24
         assert (down.dest / "pool/now").read_bytes() == b"%d" % number
         assert 0 < len(down.state.attempted) <= 4
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+
+
+def test_a_first_stage_forgets_no_attempt(pair: Pair) -> None:
+    """What it leaves alone may still hold content of an earlier attempt."""
+    up, down = pair
+    down.synced()
+
+    def lose(number: int) -> None:
+        up.put(b"pool/never", b"%d" % number, mtime=number)
+        up.commit()
+        up.at(b"pool/never").unlink()
+
+    up.put(b"d/x", b"A")
+    up.commit()
+    down.synced()
+    up.put(b"d/x", b"B", mtime=5)
+    up.put(b"d/y", b"y")
+    lose(0)
+    assert down.sync().code == 24
+    assert (down.dest / "d/x").read_bytes() == b"B"
+    up.put(b"d/x", b"A")
+    up.at(b"d/y").unlink()
+    pool = SyncOptions(only=Rules.parse([b"+ /pool/***", b"- *"], place="test"))
+    for number in range(1, 5):
+        lose(number)
+        assert down.observed(options=pool).exit_code is ExitCode.VANISHED
     up.commit()
     down.synced()
     assert_equal(up, down)

@@ -216,13 +216,17 @@ class Downstream:
         """The same, until it ends."""
         return ended(self.spawn(*arguments, environment=environment))
 
-    def observed(self, planned: Callable[[PreparedPlan], None] = lambda _: None) -> SyncResult:
+    def observed(
+        self,
+        planned: Callable[[PreparedPlan], None] = lambda _: None,
+        options: SyncOptions | None = None,
+    ) -> SyncResult:
         """A sync in this process that calls back with its plan."""
         places = client_places(self.root, self.name)
         places.folder.mkdir(parents=True, exist_ok=True)
         module = client_config.load(self.root).module(self.name)
         mirror = Mirror.of(self.root, self.name, module)
-        sync = Sync(mirror, SyncOptions(), metadata.Upstream.of(mirror))
+        sync = Sync(mirror, options or SyncOptions(), metadata.Upstream.of(mirror))
         return sync.run(Observer(Listener(), planned, lambda *_: None), lambda _: None)
 
     @property

@@ -208,7 +208,7 @@ class PlanBuilder:
         if self._options.only is None:
             return prepared
         part = restricted(plan, self._options.only)
-        return prepared._replace(plan=part, summary=summarize(part))
+        return prepared._replace(plan=part, summary=summarize(part), is_part=True)
 
     def _compare(
         self, view: View, past: list[Selection], selection: Selection, *, whole_tree: bool

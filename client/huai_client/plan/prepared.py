@@ -117,6 +117,8 @@ class PreparedPlan(NamedTuple):
     """Directories of `max_delete_in` that do not exist."""
     whole_tree: bool = False
     """True if the whole tree was compared."""
+    is_part: bool = False
+    """True if paths outside the part to sync (`restricted`) stay unchanged."""
 
     @property
     def modes(self) -> Modes:

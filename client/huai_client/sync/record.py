@@ -97,10 +97,12 @@ class ModuleRecord:
         """Drop all attempts except that of `prepared`, if nothing of the others is in the tree.
 
         `failed`: paths that were not changed.  Checks that only from four attempts on, if a commit
-        is applied and no deletion waits.
+        is applied, no deletion waits, and no path outside a part stayed unchanged.
         """
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
+            return
+        if prepared.is_part:
             return
         if not self._repository.has(state.applied):
             return  # the metadata was fetched again, and no upstream has that commit any more
