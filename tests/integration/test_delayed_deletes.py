@@ -174,6 +174,27 @@ def test_waiting_paths_move_along(place: Site) -> None:
     assert_equal(up, down)
 
 
+def test_waiting_paths_move_along_in_a_run_that_fails(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"large", 300)
+    down = place.synced_downstream(up, delete_after="1h")
+    up.at(b"large/7").unlink()
+    up.commit()
+    down.synced()
+    up.at(b"large").rename(up.at(b"renamed"))
+    up.put(b"other/never", b"never")
+    up.commit()
+    up.at(b"other/never").unlink()
+    assert down.sync().code == 24
+    assert (down.dest / "large").is_symlink()
+    up.commit()
+    down.synced()
+    assert waiting_paths(down) == {b"large", b"renamed/7"}
+    age(down)
+    down.synced()
+    assert_equal(up, down)
+
+
 def test_limits_hold_when_it_is_put_off_and_when_it_is_due(up: Upstream, down: Downstream) -> None:
     assert down.sync("--max-delete", "9").code == 25
     assert not record(down).exists()

@@ -2,7 +2,8 @@
 
 Order of writes: refs to commits before the state with these, so that git never drops a commit of a
 state; an attempt before the first change to the tree; the applied commit once the whole tree is on
-the disk, the record for other programs first.
+the disk, the record for other programs first.  Delayed deletions are recorded before the attempt,
+and again after success: those of paths that do not exist have no effect.
 """
 
 import time
@@ -18,6 +19,7 @@ from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
+from huai_client.plan.pending import follow_moves
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.state import delayed_record
 from huai_client.state import state as states
@@ -87,8 +89,15 @@ class ModuleRecord:
     def save_attempt(self, prepared: PreparedPlan, accepted: Accepted, state: State) -> None:
         """Record that the tree may be changed to the commit of `prepared` from now on.
 
-        Saves `state` with this attempt, and with serial and identity of `accepted`.
+        Saves `state` with this attempt, and with serial and identity of `accepted`; first, delayed
+        deletions, those that directories to be renamed take along also at their new paths.
         """
+        path, moves = self._mirror.paths.delayed, prepared.plan.moves
+        if moves or prepared.waiting:
+            recorded = delayed_record.load(path)
+            deletions = (*prepared.waiting, *follow_moves(recorded, moves), *recorded)
+            oldest = {(each.path, each.directory): each for each in deletions}
+            delayed_record.save(path, oldest.values(), now=int(time.time()))
         attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
         state = replace(state, serial=accepted.serial, identity=accepted.identity)
         self.save(state.with_attempts(*attempts))
