@@ -1,5 +1,6 @@
 """An upstream that changes between its commit and the transfer."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -11,7 +12,7 @@ from huai_client.plan.prepared import PreparedPlan
 from huai_client.run.options import SyncOptions
 from huai_client.sync.follow import Following
 from huai_schema.errors import ExitCode
-from tests.support.upstream import Pair, Site, Upstream, assert_equal
+from tests.support.upstream import Pair, Site, Upstream, assert_equal, rsync_differences
 
 
 @pytest.fixture(name="pair")
@@ -142,8 +143,32 @@ def test_attempts_that_left_nothing_are_forgotten(pair: Pair) -> None:
     assert_equal(up, down)
 
 
+@pytest.mark.parametrize("delete_after", ["0", "30d"])
+def test_attempts_are_forgotten_while_a_path_is_in_the_way(place: Site, delete_after: str) -> None:
+    up = place.upstream()
+    up.put(b"old/f", b"f")
+    up.put(b"old/g", b"g")
+    down = place.synced_downstream(up, delete_after=delete_after)
+    up.at(b"old/f").unlink()
+    up.commit()
+    down.synced()
+    in_the_way = down.dest / "e/z"
+    in_the_way.mkdir(parents=True)
+    (in_the_way / "own").touch()
+    up.put(b"e/z", b"z")
+    for number in range(6):
+        up.put(b"d/x", b"%d" % number, mtime=number)
+        up.commit()
+        assert down.sync().code == 23
+        assert 0 < len(down.state.attempted) <= 4
+    shutil.rmtree(in_the_way)
+    down.synced()
+    assert rsync_differences(up, down) == ("" if delete_after == "0" else "*deleting   old/f\n")
+    assert down.verify("--content").code == 0
+
+
 def test_a_first_stage_forgets_no_attempt(pair: Pair) -> None:
-    """What it leaves alone may still hold content of an earlier attempt."""
+    """A path that it leaves alone may still hold content of an earlier attempt."""
     up, down = pair
     down.synced()
 

@@ -2,19 +2,20 @@
 
 DEST has to hold something of what was synced there; otherwise its disk is not mounted.  A run that
 fails leaves its commit among the attempted ones, and the next run compares each of them.  With an
-upstream that never delivers one of its files, that list would grow with each run; so commits of
-which nothing is left are dropped.
+upstream that never delivers one of its files, that list would grow with each run; so commits that
+need not be compared any more are dropped.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from stat import S_ISDIR, S_ISREG
+from typing import TypeGuard
 
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import compare_path
 from huai_client.tree import DestinationError, PathError, View
-from huai_client.tree.view import stat_entry
 from huai_schema.codec.listing import Listing
-from huai_schema.entries import Directory, Entry
+from huai_schema.entries import Directory, Entry, File
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -22,6 +23,7 @@ _SAMPLES = 32
 _STEPS = 1000
 """The number of directories to read for the names in the top one."""
 _PATHS_MOST = 10_000
+"""The number of paths to examine at a time."""
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
@@ -59,32 +61,65 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
     yield from islice(mirrored, _SAMPLES)
 
 
-def holds_nothing_else(
-    view: View, failed: Collection[RelPath], applied: Selection, target: Selection
-) -> bool:
-    """Return True if each path of `failed` is as in `applied` or as in `target`.
+def select_needed(
+    view: View,
+    failed: Collection[RelPath],
+    applied: Selection,
+    attempts: Sequence[Selection],
+    target: Selection,
+) -> Sequence[Selection]:
+    """Return those of `attempts` that the next run has to compare, after a run to `target`.
 
-    No other path differs from `target`; so earlier attempts need not be compared again.  False also
-    for directories, unreadable paths, and more than 10,000 paths, which are not checked.
+    Every path but `failed` is as in `target`.  The next run compares `applied` and `target`, and so
+    each path in which these differ.  An attempt is needed for content that it may have left there,
+    and for paths in which they do not differ.  Returns all if a path cannot be read.
     """
-    if len(failed) > _PATHS_MOST:
-        return False
-    selected = [selection.entries_at(failed) for selection in (applied, target)]
+    needed: set[int] = set()
+    paths = sorted(failed)
     try:
-        return all(
-            _is_one_of(view, path, [entries.get(path) for entries in selected]) for path in failed
-        )
+        for start in range(0, len(paths), _PATHS_MOST):
+            some = paths[start : start + _PATHS_MOST]
+            entries = [each.entries_at(some) for each in (applied, target, *attempts)]
+            for path in some:
+                ends, past = [each.get(path) for each in entries[:2]], entries[2:]
+                needed |= _needed_at(view, path, ends, [each.get(path) for each in past])
     except PathError:
-        return False
+        return attempts
+    return [each for number, each in enumerate(attempts) if number in needed]
 
 
-def _is_one_of(view: View, path: RelPath, entries: list[Entry | None]) -> bool:
-    """Return True if the path is as in one of `entries` (None: missing); False for a directory."""
-    if any(isinstance(entry, Directory) for entry in entries):
-        return False
-    local = stat_entry(view, path)
-    if local is None:
-        return None in entries
-    if isinstance(local.entry, Directory):
-        return False
-    return any(entry and not compare_path(view, path, entry).differing for entry in entries)
+def _needed_at(
+    view: View, path: RelPath, ends: list[Entry | None], past: list[Entry | None]
+) -> set[int]:
+    """Return the places in `past` of the attempts that are needed because of `path`.
+
+    `ends` are the applied and the wanted entry, `past` those of the attempts.
+    """
+    status = view.stat(path)
+    needed: set[int] = set()
+    if status is not None and S_ISDIR(status.st_mode) and not isinstance(ends[1], Directory):
+        # What an attempt has below it need not have failed by itself.
+        needed = {number for number, entry in enumerate(past) if isinstance(entry, Directory)}
+    elif status is not None and S_ISREG(status.st_mode):
+        stat = status.st_size, status.st_mtime_ns
+        same = [(n, each.digest) for n, each in enumerate(past) if _is_like(each, stat)]
+        end_digests = {each.digest for each in ends if _is_like(each, stat)}
+        needed = {number for number, digest in same if digest not in end_digests}
+    if ends[0] == ends[1] and not _is_as(view, path, ends[1]):
+        differing = [number for number, entry in enumerate(past) if entry != ends[1]]
+        # A run may have left an entry that no snapshot has (`moves`).
+        needed.update(differing[-1:] or range(len(past)))
+    return needed
+
+
+def _is_like(entry: Entry | None, stat: tuple[int, int]) -> TypeGuard[File]:
+    """Return True for a file with this size and mtime."""
+    return isinstance(entry, File) and (entry.size, entry.mtime) == stat
+
+
+def _is_as(view: View, path: RelPath, entry: Entry | None) -> bool:
+    """Return True if the path is as in `entry`; None: missing."""
+    candidate = compare_path(view, path, entry)
+    if entry and candidate.present:
+        return not candidate.differing
+    return entry is None and not candidate.present

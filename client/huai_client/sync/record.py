@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.diff.marks import marks_of
-from huai_client.diff.remains import holds_nothing_else
+from huai_client.diff.remains import select_needed
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
@@ -56,7 +56,7 @@ def left_out(selection: Selection, module: Module, unsafe: RelPath | None, forme
 
 
 _ATTEMPTS = 4
-"""The number of attempts that are kept without checking whether they are needed."""
+"""The number of attempts from which on those are dropped that are not needed."""
 
 
 class Accepted(NamedTuple):
@@ -103,22 +103,29 @@ class ModuleRecord:
         self.save(state.with_attempts(*attempts))
 
     def forget_attempts(self, prepared: PreparedPlan, tree: View, failed: set[RelPath]) -> None:
-        """Drop all attempts except that of `prepared`, if nothing of the others is in the tree.
+        """Drop the attempts before that of `prepared` that need not be compared any more.
 
         `failed`: paths that were not changed.  Checks that only from four attempts on, if a commit
-        is applied, no deletion waits, and no path outside a part stayed unchanged.
+        is applied, and no path outside a part stayed unchanged.
         """
-        state = self.state
-        if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
+        state, repository = self.state, self._repository
+        if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.is_part:
             return
-        if prepared.is_part:
-            return
-        if not self._repository.has(state.applied):
+        if not all(map(repository.has, (state.applied, *state.attempted))):
             return  # the metadata was fetched again, and no upstream has that commit any more
-        applied = applied_selection(self._repository.commit(state.applied), state)
+        own = prepared.commit.id, prepared.filter
+        former_attempts = {
+            Selection(repository.commit(commit).snapshot, Rules.from_key(key)): (commit, key)
+            for commit, key in state.attempts
+            if (commit, key) != own
+        }
+        applied = applied_selection(repository.commit(state.applied), state)
         target = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
-        if holds_nothing_else(tree, failed, applied, target):
-            self.save(state.with_attempts((prepared.commit.id, prepared.filter)))
+        # What is recorded as delayed is deleted by a later run, unless the target names it.
+        delayed = failed & {each.path for each in delayed_record.load(self._mirror.paths.delayed)}
+        failed = failed - (delayed - target.entries_at(delayed).keys())
+        needed = select_needed(tree, failed, applied, [*former_attempts], target)
+        self.save(state.with_attempts(*(former_attempts[each] for each in needed), own))
 
     def save_pending(self, prepared: PreparedPlan) -> None:
         """Replace the record of delayed deletions by those of `prepared`; raises `StateError`."""

@@ -22,5 +22,5 @@ def test_attempts_stay_while_the_applied_commit_is_gone() -> None:
     state = replace(State(), applied="a" * 40, attempted=attempted)
     mirror = cast("Any", SimpleNamespace(paths=SimpleNamespace(state=Path("/nonexistent"))))
     record = ModuleRecord(mirror, cast("Any", _Empty()), state)
-    record.forget_attempts(cast("Any", SimpleNamespace(waiting=())), cast("Any", None), set())
+    record.forget_attempts(cast("Any", SimpleNamespace(is_part=False)), cast("Any", None), set())
     assert record.state == state
