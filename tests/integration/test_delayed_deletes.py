@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -251,6 +252,22 @@ def test_limits_of_directories(place: Site) -> None:
     assert down.run("plan", down.name).code == 25
     assert down.sync("--max-delete-in", "/pool=3").code == 0
     assert rsync_differences(up, down) == ""
+
+
+@pytest.mark.parametrize("limits", [{"max_delete": 200}, {"max_delete_in": {"/pool": "50%"}}])
+def test_limits_count_the_entries_of_a_renamed_directory(
+    place: Site, limits: dict[str, Any]
+) -> None:
+    up = place.upstream()
+    up.many(b"pool/a", 200)
+    down = place.synced_downstream(up, **limits)
+    up.at(b"pool/a").rename(up.at(b"b"))
+    up.commit()
+    assert down.sync().code == 25
+    assert (down.dest / "pool/a/0").exists()
+    result = down.synced("--max-delete=201", "--max-delete-in=/pool=201")
+    assert result["summary"]["moves"] == 1
+    assert_equal(up, down)
 
 
 def test_a_limit_of_a_directory_that_does_not_exist_is_warned_of(place: Site) -> None:

@@ -13,6 +13,7 @@ from itertools import islice
 from huai_client.diff.candidate import Remove
 from huai_client.diff.selection import Selection
 from huai_client.plan.operations import Plan
+from huai_schema.entries import Directory
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, rel_path, show
 
@@ -45,9 +46,12 @@ class DeletionLimits:
     def check(self, plan: Plan, entries: int, former: Selection) -> None:
         """Raise `TooManyDeletionsError` if `plan` exceeds a limit.
 
-        The tree has `entries` entries, those of `former`.
+        The tree has `entries` entries, those of `former`.  In a renamed directory each entry counts
+        as deleted, because readers lose its old name.
         """
-        removals = (*plan.clear, *plan.removals)
+        renamed = (entry for move in plan.moves for entry in former.entries_below(move.old))
+        lost_names = (Remove(each.path, isinstance(each, Directory)) for each in renamed)
+        removals = (*plan.clear, *plan.removals, *lost_names)
         check_deletions(len(removals), self._limit, entries)
         self._check_directories(removals, former)
 
