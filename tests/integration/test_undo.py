@@ -259,6 +259,22 @@ def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
     assert [path.name for batch in batches(down) for path in batch.rglob("new")] == ["new"]
 
 
+def test_a_directory_that_was_renamed_with_a_symlink_left_behind_is_restored(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"moves", 150)
+    down = place.synced_downstream(up, trash="7d", delete_after="7d")
+    before = (down.dest / "moves/7").read_bytes()
+    up.at(b"moves").rename(up.at(b"moved"))
+    up.put(b"moved/7", b"rewritten 2", mtime=T0 + 5)
+    up.commit()
+    assert down.synced()["summary"]["moves"] == 1
+    assert (down.dest / "moves").is_symlink()
+    ended = down.run("undo", down.name)
+    assert ended.code == 0, ended
+    assert (down.dest / "moves/7").read_bytes() == before
+    assert down.verify("--content").code == 0
+
+
 def test_extraneous_files_go_to_the_trash_too(pair: Pair) -> None:
     up, _, down = pair
     (down.dest / "mine/deep").mkdir(parents=True)

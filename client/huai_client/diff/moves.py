@@ -195,6 +195,13 @@ def left_behind(past: Sequence[Selection]) -> dict[RelPath, list[Entry]]:
     return remains
 
 
+def find_moves(past: Selection, target: Selection) -> list[Move]:
+    """Return the directories that have other paths in `target`."""
+    differences = diff_selections(past, target)
+    moves = (each for each in differences if not isinstance(each, Change))
+    return [Move(each.old, each.new) for each in moves]
+
+
 def paths_removed(past: Iterable[Selection], target: Selection) -> set[RelPath]:
     """Return the paths of `past`, and those left behind there, that are not in `target`."""
     past = list(past)

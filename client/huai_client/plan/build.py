@@ -112,7 +112,7 @@ class PlanBuilder:
         deletions is exceeded, `UnreadableTreeError` if the tree cannot be read, `NotInPartError` if
         `only` selects a part that cannot be published alone, `FilterError` for a malformed filter.
         """
-        applied, attempted = self._past_selections(state)
+        applied, attempted = self.past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
         selection = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
@@ -288,10 +288,10 @@ class PlanBuilder:
 
     def walks(self, state: State) -> bool:
         """Return True if an update has to compare the whole tree."""
-        return self._compares_whole_tree(self._past_selections(state)[0], state)
+        return self._compares_whole_tree(self.past_selections(state)[0], state)
 
     def _compares_whole_tree(self, applied: Selection | None, state: State) -> bool:
-        """Return True without `applied` (see `_past_selections`), by option or other settings."""
+        """Return True without `applied` (see `past_selections`), by option or other settings."""
         if self._options.adopt or self._options.compare or applied is None:
             return True
         return bool(changed_keys(self._module, *state.settings))
@@ -312,7 +312,7 @@ class PlanBuilder:
             return Extent.of_totals(self._repository.commit(state.applied).info.totals)
         return Extent(state.entries, state.total_bytes)
 
-    def _past_selections(self, state: State) -> tuple[Selection | None, list[Selection]]:
+    def past_selections(self, state: State) -> tuple[Selection | None, list[Selection]]:
         """Return the selections of the applied and attempted commits that are still here.
 
         The first is left out (None) if the whole tree has to be compared: nothing was applied yet,

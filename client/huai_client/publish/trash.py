@@ -200,20 +200,21 @@ _MOST_LINKS = 1
 """A file with no other name than in the trash is moved back; any other one is copied."""
 
 
-def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
+def restore(
+    plan: Plan, batches: Sequence[TrashBatch], view: View, renames: Sequence[_native.Renames]
+) -> tuple[Plan, list[File]]:
     """Return the plan with sources in the trash and the tree, and the files that have none.
 
-    The trash has the files of a moved directory under the path that it had at the time.
+    The trash has the files of a moved directory under the path that it had at the time, before one
+    of `renames`.
     """
     reuses: dict[RelPath, Reuse] = {}
     missing: list[File] = []
-    renames = _native.Renames(plan.moves)
     for file in (file for stage in plan.stages for file in stage.fetches):
-        source = _find_kept(file, batches, view)
-        former_path = renames.before(file.path)
-        if source is None and former_path is not None and former_path != file.path:
-            source = _find_kept(file._replace(path=RelPath(former_path)), batches, view)
-        source = source or _find_elsewhere(file, plan)
+        former = (each.before(file.path) for each in renames)
+        kept_paths = dict.fromkeys((file.path, *(RelPath(path) for path in former if path)))
+        kept_files = (_find_kept(file._replace(path=path), batches, view) for path in kept_paths)
+        source = next(filter(None, kept_files), None) or _find_elsewhere(file, plan)
         if source is None:
             missing.append(file)
         else:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from huai_client.config.mirror import Mirror
+from huai_client.diff.moves import find_moves
+from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import PlanBuilder
@@ -28,6 +30,7 @@ from huai_client.transfer.fetch import Outcome
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import LocalContent, ReusePolicy
 from huai_client.tree import Tree, View
+from huai_native import _native
 from huai_program.humanize import counted
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -177,10 +180,14 @@ class Undo:
 
         Raises `NotUndoableError` if it lacks some.
         """
-        commit = self._repository.commit(self._target.commit)
+        commit, state = self._repository.commit(self._target.commit), self._record.state
         rules = Rules.from_key(self._target.filter)
-        prepared = self._builder.update(view, commit, self._record.state, rules)
-        plan, missing = restore(prepared.plan, self._destination.trash.batches(), view)
+        prepared = self._builder.update(view, commit, state, rules)
+        # Not only those of the plan: at an old path a symlink may be in the way.
+        target, past = Selection(commit.snapshot, rules), self._builder.past_selections(state)
+        former = [each for each in (past[0], *past[1]) if each is not None]
+        renames = [_native.Renames(find_moves(each, target)) for each in former]
+        plan, missing = restore(prepared.plan, self._destination.trash.batches(), view, renames)
         if missing:
             raise NotUndoableError(missing)
         summary = summarize(plan)._replace(delayed=prepared.summary.delayed)

@@ -35,7 +35,7 @@ def sources_of(view: View, *files: File, reuses: dict[File, Reuse] | None = None
     """Return the sources of the files, then those without a source, in parentheses."""
     reuses_by_path = {each.path: reuse for each, reuse in (reuses or {}).items()}
     plan = Plan([], [], [], [Stage("payload", [*files])], [], [], reuses=reuses_by_path)
-    restored, missing = restore(plan, Trash(view.dest).batches(), view)
+    restored, missing = restore(plan, Trash(view.dest).batches(), view, ())
     sources = [os.fsdecode(each.source) for each in restored.reuses.values()]
     return [*sources, *(f"({os.fsdecode(each.path)})" for each in missing)]
 
