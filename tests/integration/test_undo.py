@@ -275,6 +275,21 @@ def test_a_directory_that_was_renamed_with_a_symlink_left_behind_is_restored(pla
     assert down.verify("--content").code == 0
 
 
+def test_an_interrupted_sync_is_undone_whatever_it_brought(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"a", b"a")
+    down = place.synced_downstream(up, trash="7d", max_delete_in={"/*": "10%"})
+    up.many(b"b", 1100, size=1)
+    up.put(b"c/never", b"never")
+    up.commit()
+    up.at(b"c/never").unlink()
+    assert down.sync().code == 24
+    assert (down.dest / "b/7").exists()
+    ended = down.run("undo", down.name)
+    assert ended.code == 0, ended
+    assert not (down.dest / "b").exists()
+
+
 def test_extraneous_files_go_to_the_trash_too(pair: Pair) -> None:
     up, _, down = pair
     (down.dest / "mine/deep").mkdir(parents=True)

@@ -117,8 +117,10 @@ class Undo:
 
         No limit on deletions applies: the administrator knows which files the sync added.
         """
-        everything = tuple(f"{directory}=100%" for directory in mirror.config.max_delete_in)
-        options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
+        everything = tuple(f"{directory}={_ALWAYS}" for directory in mirror.config.max_delete_in)
+        options = SyncOptions(
+            max_delete=str(_ALWAYS), accept_rollback=True, max_delete_in=everything
+        )
         self._mirror = mirror
         state = load(mirror.paths.state)
         self._target = _target(mirror.name, state)
