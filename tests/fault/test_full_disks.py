@@ -210,3 +210,21 @@ def test_the_oldest_trash_makes_room_if_that_is_enough(place: Site, disk: Path) 
     renew(up, 5, megabytes=20)
     assert down.sync("--unhold").code == 49
     assert 2 in serials(down), "thrown away for nothing"
+
+
+@needs_mounts
+@pytest.mark.parametrize("trash", ["0", "7d"])
+def test_a_sync_that_only_deletes_needs_no_room(place: Site, disk: Path, trash: str) -> None:
+    up = place.upstream()
+    renew(up, 1)
+    up.put(b"e/goes", os.urandom(MEGABYTE))
+    down = place.downstream(up, dest=disk, trash=trash)
+    down.synced()
+    renew(up, 2)
+    down.synced()
+    up.at(b"e/goes").unlink()
+    up.commit()
+    with filled(disk):
+        ended = down.sync()
+    assert ended.code == 0, ended
+    assert not (disk / "e/goes").exists()

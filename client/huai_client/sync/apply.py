@@ -5,8 +5,10 @@ the attempt is recorded before the first change to the tree; deletions come last
 finishes an interrupted one: it compares the tree instead of trusting a record of it.
 """
 
+import errno
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,7 +34,9 @@ from huai_client.state.seen import SeenDigests
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
-from huai_client.tree import STAGING, Tree
+from huai_client.tree import STAGING, Places, StorageError, Tree
+from huai_client.tree.destination import NoSpaceError
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import parent
 
@@ -83,8 +87,9 @@ class PlanRunner:
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return result_of(prepared, record)
-        listener, synced = observer.listener, record.state.time
-        retrying = partial(destination.trash.free_space_and_retry, on_message=listener.retried)
+        retrying = partial(
+            destination.trash.free_space_and_retry, on_message=observer.listener.retried
+        )
         retrying(lambda: content.check(prepared, tree))
         record.state = destination.check_case(tree, record.state)
         if record.state.applied is not None and prepared.filter != record.state.filter:
@@ -94,6 +99,38 @@ class PlanRunner:
         if seen_digests is not None:
             for move in prepared.plan.moves:  # before files for `move.new` arrive
                 seen_digests.move(move.old, move.new)
+        if self._prover is None and _only_deletes(prepared.plan) and tree.stat(STAGING) is None:
+            self._save_attempt(prepared, accepted)
+            if seen_digests is not None:
+                follow_plan(seen_digests, prepared.plan)
+            waiting = Withholding(prepared.territory)
+            try:
+                report = retrying(partial(_delete, prepared, tree, observer, waiting))
+            except NoSpaceError as error:  # no trash is left to delete
+                raise error.__cause__ or error from None
+            with suppress(OSError):  # made to move files to the trash
+                (tree.dest / os.fsdecode(STAGING)).rmdir()
+            result = result_of(prepared, record, report)
+            if result.exit_code != ExitCode.OK:
+                record.forget_attempts(prepared, tree, waiting.paths)
+        else:
+            result = self._stage_and_publish(prepared, tree, accepted, observer, seen_digests)
+        commit, modes = prepared.commit, prepared.modes
+        record.state = destination.after_changes(tree, commit, record.state, modes)
+        return result
+
+    def _stage_and_publish(
+        self,
+        prepared: PreparedPlan,
+        tree: Tree,
+        accepted: Accepted,
+        observer: Observer,
+        seen_digests: SeenDigests | None,
+    ) -> SyncResult:
+        """Stage the content, run proofs, record the attempt, and change the tree."""
+        record, destination, content = self._record, self._destination, self._content
+        listener, synced = observer.listener, record.state.time
+        retrying = partial(destination.trash.free_space_and_retry, on_message=listener.retried)
         area = tree.dest / os.fsdecode(STAGING)
         boot, journals = destination.boot(), destination.journals
         with Staging(
@@ -124,8 +161,6 @@ class PlanRunner:
                 staging.remove()
             else:
                 record.forget_attempts(prepared, tree, withholding.paths)
-        commit, modes = prepared.commit, prepared.modes
-        record.state = destination.after_changes(tree, commit, record.state, modes)
         return result
 
     def _share(
@@ -151,6 +186,28 @@ class PlanRunner:
     def _save_attempt(self, prepared: PreparedPlan, accepted: Accepted) -> None:
         state = self._destination.before_changes(self._record.state)
         self._record.save_attempt(prepared, accepted, state)
+
+
+def _only_deletes(plan: Plan) -> bool:
+    """Return True for a plan that needs no staging area, for which a full disk may be too full."""
+    staged = (stage.fetches or stage.links or stage.symlinks for stage in plan.stages)
+    return bool(plan.removals) and not (plan.make or plan.forwards or any(staged))
+
+
+def _delete(prepared: PreparedPlan, tree: Tree, observer: Observer, waiting: Withholding) -> Report:
+    """Carry out a plan of deletions; raises `NoSpaceError` if the trash has no room for a file."""
+    try:
+        with observer.listener.phase("publishing"):
+            return execute(prepared.plan, tree, nothing_staged, observer.step, waiting)
+    except StorageError as error:
+        if error.code not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise NoSpaceError(error.message, inodes_short=1) from error
+
+
+def nothing_staged(files: Sequence[File]) -> Places:
+    """Refuse: a plan of deletions publishes nothing."""
+    raise AssertionError(files)
 
 
 def result_of(

@@ -3,7 +3,7 @@
 Fetches, plans, applies and records, again while the upstream changes (`follow`).  Only composes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -38,14 +38,13 @@ from huai_client.publish.executor import execute
 from huai_client.run.options import NEVER, SyncOptions
 from huai_client.state.seen import SeenDigests, delete
 from huai_client.state.state import StateError, applied_id, load
-from huai_client.sync.apply import PlanRunner, follow_plan, result_of
+from huai_client.sync.apply import PlanRunner, follow_plan, nothing_staged, result_of
 from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import UpstreamContent
-from huai_client.tree import STAGING_NAME, Places, Tree, View
+from huai_client.tree import STAGING_NAME, Tree, View
 from huai_client.tree.destination import check_space
-from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError, MissingObjectError
 from huai_schema.paths import ROOT
 
@@ -138,7 +137,7 @@ class Sync:
             with self._seen_digests(prepared.plan, observer) as seen_digests:
                 if seen_digests is not None:
                     follow_plan(seen_digests, prepared.plan)
-            report = execute(prepared.plan, tree, _nothing_staged, observer.step)
+            report = execute(prepared.plan, tree, nothing_staged, observer.step)
             state = self._destination.after_changes(tree, commit, record.state, prepared.modes)
         result = result_of(prepared, record, report)
         if result.exit_code == ExitCode.OK:
@@ -348,7 +347,3 @@ def _prover(mirror: Mirror) -> "Prover | None":
     from huai_client.proofs.prover import Prover
 
     return Prover(mirror)
-
-
-def _nothing_staged(files: Sequence[File]) -> Places:
-    raise AssertionError(files)  # a plan of deletions publishes nothing
