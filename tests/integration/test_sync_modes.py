@@ -172,3 +172,17 @@ def test_what_its_owner_may_not_read_is_no_difference(own: Site) -> None:
     assert "open" in done.stdout
     assert "closed" not in done.stdout
     assert "shut" not in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can set any group")
+def test_new_files_get_the_group_of_a_set_gid_directory(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"d/old", b"old", mode=0o640)
+    down = place.synced_downstream(up, owners=False)
+    os.chown(down.dest / "d", -1, 12345)
+    (down.dest / "d").chmod(0o2775)
+    up.put(b"d/new", b"new", mode=0o640)
+    up.commit()
+    down.synced()
+    assert (down.dest / "d/new").stat().st_gid == 12345
+    assert mode(down.dest, "d/new") == 0o640

@@ -2,12 +2,14 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_format::path::split;
 use huai_sys::attributes::{Attributes, Mode, Of};
 use huai_sys::call::{self, FileType, Outcome};
+use huai_sys::error::Errno;
 use huai_sys::stop::Stop;
 
 use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, reject_reserved, row};
-use super::tree::Tree;
+use super::tree::{SET_GROUP, Tree};
 
 /// A file to publish.
 #[derive(Debug)]
@@ -57,14 +59,42 @@ impl Tree {
         })
     }
 
-    /// Rename staged files to their paths, replacing leaves; after `keep_below`, each replaced leaf is kept.
+    /// Rename staged files to their paths, replacing leaves; after `keep_below`, each replaced leaf is kept.  If owners
+    /// are not set, a file gets the group of a set-group-ID directory.
     pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, path)| {
             reject_reserved(path)?;
             let folder = last.open(staged.folder).at(path)?;
+            if !self.options.owners {
+                self.inherit_group(folder, &staged.name, path).at(path)?;
+            }
             self.publish_entry((folder, &staged.name), path)
         })
+    }
+
+    /// Give a staged file with one name the group that a file made at `path` gets, if this user may.
+    fn inherit_group(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Outcome<()> {
+        let above = self.status(split(path).0)?;
+        let Some(above) = above.filter(|above| above.mode & SET_GROUP != 0) else {
+            return Ok(());
+        };
+        let status = call::status_at(folder, name)?;
+        if status.links > 1 {
+            return Ok(());
+        }
+        let attributes = Attributes {
+            user: None,
+            group: Some(above.group),
+            mode: Mode::Exact(status.mode),
+            mtime: 0,
+        };
+        let of = Of::Own(folder, name);
+        let chowned = attributes.set_owner(of, &status);
+        match chowned.and_then(|chowned| attributes.set_mode(of, &status, chowned)) {
+            Err(Errno::PERM) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Resolve a kept mode to that of the replaced file, or to that of a new file.

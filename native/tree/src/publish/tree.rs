@@ -15,6 +15,9 @@ use huai_sys::stop::Stop;
 use crate::survey::unhashed::{self, Hashing};
 use crate::survey::{self, Numbers, Refused};
 
+/// The mode bit of a directory whose group new entries get; new directories get the bit as well.
+pub(super) const SET_GROUP: u32 = 0o2000;
+
 /// The options of a tree that is changed.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeOptions {

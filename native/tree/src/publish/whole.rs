@@ -19,10 +19,7 @@ use super::directories::{OWNER_MAY_ALL, WantedDirectory};
 use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
 use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, reject_reserved, row};
-use super::tree::Tree;
-
-/// The mode bit that new directories inherit.
-const SET_GROUP: u32 = 0o2000;
+use super::tree::{SET_GROUP, Tree};
 
 /// A staged directory that is not in the tree; its files are prepared.
 #[derive(Debug)]
