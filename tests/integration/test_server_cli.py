@@ -106,7 +106,8 @@ def test_a_module_from_its_beginning_to_its_end(root: Path, tree: Path) -> None:
     assert (again["changed"], again["commit"]) == (False, first["commit"])
     (tree / "d/new").touch()
     second = result(root, "commit", NAME)
-    assert second["counts"] == {"added": 1, "removed": 0, "changed": 1, "moved": 0}
+    counts = {"added": 1, "removed": 0, "changed": 1, "moved": 0, "new_bytes": 0}
+    assert second["counts"] == counts
     status = result(root, "status", NAME)
     assert (status["type"], status["serial"], status["problem"]) == ("module", 2, None)
     check = result(root, "check", NAME)

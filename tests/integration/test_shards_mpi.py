@@ -26,15 +26,13 @@ def upstream(short_path: Path) -> Upstream:
     return upstream
 
 
-def test_a_stopped_rank_is_replaced_and_killed(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_stopped_rank_is_replaced(upstream: Upstream, tmp_path: Path) -> None:
     configure(upstream, deadline="4s")
     make_slow(upstream)
     running, worker = started(upstream, b"pool/a", "mpi://", ranks=3)
     os.kill(worker, signal.SIGSTOP)
     assert ended(running) == 0
     assert upstream.entries_id == whole_id(upstream, tmp_path)[0]
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
 
 
 def test_a_job_ends_if_its_only_worker_is_stopped(upstream: Upstream) -> None:
