@@ -27,10 +27,14 @@ _CLONE_PARENT = 0x8000
 
 
 def load(package: str) -> None:
-    """Import all of a package; `_redirect` is a library for other programs."""
+    """Import all of a package but `_redirect`, a library for other programs, and MPI.
+
+    MPI begins with its import, and its threads, which a copy has not, are waited for at the end.
+    """
     loaded = importlib.import_module(package)
     for module in pkgutil.walk_packages(loaded.__path__, f"{package}."):
-        if not module.name.rpartition(".")[2].startswith("_"):
+        name = module.name.rpartition(".")[2]
+        if not name.startswith("_") and name not in ("mpi", "mpi_engine"):
             importlib.import_module(module.name)
 
 
