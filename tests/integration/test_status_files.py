@@ -104,7 +104,7 @@ def test_a_page_shows_the_state_of_the_modules(down: Downstream, tmp_path: Path)
     modules, runs = parse(page.read_text()).all("tbody")
     cells = [cell.text for cell in modules.one("tr").all("th", "td")]
     assert (*cells[:2], cells[3]) == (down.name, "in step", "1")
-    assert "1 of 1 modules are in step" in parse(page.read_text()).text
+    assert "1 of 1 modules is in step" in parse(page.read_text()).text
     (day,) = modules.all("rect")
     assert (day["class"], day.text[10:]) == ("good", ": 0 failed")
     assert [cell.text for cell in runs.one("tr").all("td")][1:4] == [down.name, "sync", "OK"]

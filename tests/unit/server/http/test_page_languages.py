@@ -42,7 +42,15 @@ def test_each_sentence_has_its_translation_and_no_other_has(tag: str) -> None:
     assert needed - catalogue.keys() == set()
 
 
-@pytest.mark.parametrize("tag", OTHERS)
+def test_one_of_a_thing_is_no_plural() -> None:
+    english, chinese = (load_words(PACKAGE, tag) for tag in LANGUAGES)
+    assert english.catalogue.keys() <= sentences()
+    texts = [english.translate("{n} files", n=number) for number in ("0", "1", "11")]
+    assert texts == ["0 files", "1 file", "11 files"]
+    assert chinese.translate("{n} files", n="1") == "1 个文件"
+
+
+@pytest.mark.parametrize("tag", LANGUAGES)
 def test_a_translation_has_the_places_of_its_sentence(tag: str) -> None:
     for english, other in load_words(PACKAGE, tag).catalogue.items():
         assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", other))
