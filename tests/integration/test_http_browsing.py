@@ -215,13 +215,16 @@ def test_a_directory_has_the_size_and_number_of_its_files(
     up.put(b"small/deep/file", b"x" * 2048)
     up.at(b"small/link").symlink_to("away")
     up.put(b"small/empty", b"")
+    up.put(b"a/file", b"x")
     up.commit()
     tree = f"/modules/{up.name}/tree/1"
+    assert names(get(client, f"{tree}?sort=size")) == ["large/", "small/", "a/"]
     cells = {row.one("th").text: row.all("td")[0].text for row in get(client, tree).all("tr")[1:]}
     size = sum(each.stat().st_size for each in up.at(b"large").iterdir())
-    assert cells == {"large/": f"300 files {human(size)}", "small/": "2 files 2.0 KiB"}
+    counts = {"large/": f"300 files {human(size)}", "small/": "2 files 2.0 KiB"}
+    assert cells == {"a/": "1 file 1 B"} | counts
     for address in (f"/api/v1{tree}", f"/api/v1/modules/{up.name}/tree/latest"):
-        large, small = client.get(address).json()["entries"]
+        _, large, small = client.get(address).json()["entries"]
         assert (large["files"], large["size"]) == (300, size)
         assert (small["files"], small["size"]) == (2, 2048)
 

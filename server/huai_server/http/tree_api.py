@@ -179,12 +179,13 @@ def router(access: Access, browser: Browser) -> APIRouter:
             if needle:
                 hits = browser.searcher.search(repository, opened.snapshot, path, needle)
                 return {"serial": opened.head.info.serial, **_hits_values(hits), "next": None}
-            entries, following = read_place(opened, path, parse_number(start))[:2]
-            totals = browser.totals.read(opened.snapshot, entries)
+            place = read_place(opened, path, browser.totals, parse_number(start))
             return {
                 "serial": opened.head.info.serial,
-                "entries": [_entry_values(each, totals.get(each.path)) for each in entries],
-                "next": following,
+                "entries": [
+                    _entry_values(each, place.totals.get(each.path)) for each in place.entries
+                ],
+                "next": place.later,
                 "complete": True,
             }
 

@@ -101,7 +101,7 @@ class Browser:
 
         def read() -> str:
             opened = open_commit(repository, location.commit)
-            place = read_place(opened, location.path, 0)
+            place = read_place(opened, location.path, self.totals)
             entry = place.entries[0] if place.total is None else None
             if not isinstance(entry, File):
                 raise HttpError(404, "the commit names no such file")
@@ -197,12 +197,11 @@ def _directory_or_file(
 ) -> dict[str, object]:
     """Return a leaf, or a part of a directory, as the template needs it."""
     path = location.path
-    place = read_place(opened, path, view.start, view.order)
+    place = read_place(opened, path, counter, view.start, view.order)
     if place.total is not None:
         order = view.order if place.total <= SORTED_NAMES else None
         values = {"directory": place, "start": view.start, "rows": ROWS, "order": order}
-        totals = counter.read(opened.snapshot, place.entries)
-        return {**values, "readme": place.readme, "totals": totals}
+        return {**values, "readme": place.readme, "totals": place.totals}
     entry = place.entries[0]
     urls = download_urls(view.content_urls or opened.descriptor.content_urls, path)
     past = None if view.past is None else versions(repository, path, view.past)

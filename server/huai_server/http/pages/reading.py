@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.descriptor import Descriptor
@@ -22,6 +23,7 @@ from huai_schema.layout.snapshot import Snapshot, leaves_from
 from huai_schema.paths import RelPath, basename, show
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.pages.history import KEPT, newest_commits
+from huai_server.http.pages.totals import Totals, TotalsCounter
 from huai_server.store.repository import Head, Repository
 
 ROWS = 200
@@ -35,9 +37,9 @@ _LETTERS = 80
 """The most beginnings of names that are listed."""
 SORTED_NAMES, _LETTERED_NAMES = 5000, 100_000
 """The most names of a directory that is sorted, and of one whose letters are listed."""
-ORDERS: Mapping[str, Callable[[Entry], int]] = {
-    "size": lambda entry: -entry.size if isinstance(entry, File) else 1,
-    "time": lambda entry: -entry.mtime,
+ORDERS: Mapping[str, Callable[[Entry, Totals], int]] = {
+    "size": lambda entry, totals: -_size(entry, totals),
+    "time": lambda entry, _: -entry.mtime,
 }
 """The orders of a directory, the largest or the newest first."""
 _READMES = (b"README", b"README.txt", b"README.md")
@@ -77,6 +79,8 @@ class Place(NamedTuple):
     """The number of names in the directory; None for a leaf."""
     readme: File | None = None
     """The first of README, README.txt and README.md in the directory."""
+    totals: Totals = MappingProxyType({})
+    """The sums of the subdirectories among `entries` that are counted by now."""
     letters: Sequence[tuple[str, int]] = ()
     """The beginnings of names of a directory with several parts, each with its first number."""
 
@@ -161,11 +165,14 @@ def _parse_time(text: str) -> float:
         return 0
 
 
-def read_place(opened: Opened, path: RelPath, start: int, order: str = "") -> Place:
+def read_place(
+    opened: Opened, path: RelPath, counter: TotalsCounter, start: int = 0, order: str = ""
+) -> Place:
     """Read a leaf, or `ROWS` names of a directory from number `start` on; raises 404 if missing.
 
     The README is looked up for the first part of a directory only.
     `order` is a key of `ORDERS`, for a directory of at most `SORTED_NAMES`; else it is by name.
+    By size, subdirectories that are not counted yet come last.
     """
     snapshot = opened.snapshot
     if path and (leaf := snapshot.leaf(path)):
@@ -177,10 +184,12 @@ def read_place(opened: Opened, path: RelPath, start: int, order: str = "") -> Pl
     later = start + ROWS if start + ROWS < total else None
     readme = None if start else _find_readme(own)
     if order in ORDERS and total <= SORTED_NAMES:
-        entries = _sorted(_entries(snapshot, path, total), ORDERS[order])[start : start + ROWS]
-        return Place(entries, later, total, readme)
+        entries = _entries(snapshot, path, total)
+        totals = counter.read(snapshot, entries)
+        entries = _sorted(entries, ORDERS[order], totals)[start : start + ROWS]
+        return Place(entries, later, total, readme, totals)
     letters = _letters(snapshot, own, total) if ROWS < total <= _LETTERED_NAMES else ()
-    return Place(entries, later, total, readme, letters)
+    return Place(entries, later, total, readme, counter.read(snapshot, entries), letters)
 
 
 def _entries(snapshot: Snapshot, path: RelPath, count: int) -> list[Entry]:
@@ -189,11 +198,18 @@ def _entries(snapshot: Snapshot, path: RelPath, count: int) -> list[Entry]:
     return part[1] if part else []
 
 
-def _sorted(entries: list[Entry], order: Callable[[Entry], int]) -> list[Entry]:
-    """Return subdirectories, the newest first, then leaves in an order."""
-    directories = [each for each in entries if isinstance(each, Directory)]
-    leaves = [each for each in entries if not isinstance(each, Directory)]
-    return [*sorted(directories, key=ORDERS["time"]), *sorted(leaves, key=order)]
+def _sorted(
+    entries: list[Entry], order: Callable[[Entry, Totals], int], totals: Totals
+) -> list[Entry]:
+    """Return subdirectories, then leaves, both in an order; by name where it is the same."""
+    return sorted(entries, key=lambda each: (not isinstance(each, Directory), order(each, totals)))
+
+
+def _size(entry: Entry, totals: Totals) -> int:
+    """Return the bytes of a file, or of those below a directory; -1 if it has or tells none."""
+    if isinstance(entry, File):
+        return entry.size
+    return totals[entry.path].bytes if entry.path in totals else -1
 
 
 def _letters(snapshot: Snapshot, listing: Listing, total: int) -> Sequence[tuple[str, int]]:

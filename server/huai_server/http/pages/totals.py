@@ -30,6 +30,9 @@ class DirectoryTotals(NamedTuple):
     """A hardlink group counts once for each name."""
 
 
+Totals = Mapping[RelPath, DirectoryTotals]
+
+
 class TotalsCounter:
     """Counts what is below directories, of all modules."""
 
@@ -40,9 +43,7 @@ class TotalsCounter:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="totals")
         self._counting = Lock()
 
-    def read(
-        self, snapshot: Snapshot, entries: Iterable[Entry]
-    ) -> Mapping[RelPath, DirectoryTotals]:
+    def read(self, snapshot: Snapshot, entries: Iterable[Entry]) -> Totals:
         """Return the totals of those directories among `entries` that are counted by now.
 
         Others are counted for later calls, those of one call at a time; damaged ones have none.
