@@ -702,12 +702,18 @@ def test_the_other_commands(plain: Place) -> None:
     assert run("log", "m").count("published") >= 2
     assert "nothing" in run("plan", "m")
     run("verify", "m")
-    assert "does not run huai" in run("doctor", "m")
+    advice = run("doctor", "m")
+    assert "does not run huai" in advice
+    assert 'to its administrator: "please write a file `lastsync`' in advice
     stamped = upstream(plain, Stamped)
     added = down.run("add", "stamped", stamped.url, f"{dest}-2", "--json").events("added")[0]
+    Path(f"{dest}-2").mkdir()
+    assert "please publish a list of the tree with each update" in run("doctor", "stamped")
     assert added["listing"].startswith(f"{stamped.url} does not run huai: lastsync tells")
     listed = upstream(plain, Listed)
     assert "it publishes fullfiletimelist-all" in run("add", "l", listed.url, f"{dest}-3")
+    Path(f"{dest}-3").mkdir()
+    assert "to its administrator" not in run("doctor", "l")
     ended = down.run("add", "unknown", f"{plain.url}/tree", f"{dest}-4")
     assert (ended.code, "lists modules" in ended.err) == (0, True), ended
 

@@ -98,7 +98,7 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
         if url.listed is not None:
             from huai_client.metadata.source.fetch import describe_listing
 
-            return describe_listing(url.listed, _PROBE_SECONDS), ""
+            return describe_listing(url.listed, _PROBE_SECONDS).text, ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
         hint = error.hint if url.listed else suggest_module(url, mirror.upstream_name)

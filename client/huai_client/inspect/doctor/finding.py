@@ -31,14 +31,14 @@ class Finding(NamedTuple):
     result: Result
     message: str
     fix: str = ""
-    """The repair, for `WARN` and `FAIL`."""
+    """The repair, for `WARN` and `FAIL`; else what would be better, if anything."""
     code: ExitCode = ExitCode.OK
     """The exit code of a sync, for `FAIL`."""
 
 
-def ok(message: str) -> Finding:
+def ok(message: str, fix: str = "") -> Finding:
     """Return a finding without a problem."""
-    return Finding(Result.OK, message)
+    return Finding(Result.OK, message, fix)
 
 
 def warn(message: str, fix: str) -> Finding:

@@ -134,7 +134,9 @@ def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     """Request the newest commit of a metadata URL; a failure becomes the finding."""
     try:
         if url.listed is not None:
-            return ok(describe_listing(url.listed, _TIMEOUT))
+            listing = describe_listing(url.listed, _TIMEOUT)
+            request = listing.request and f'to its administrator: "{listing.request}"'
+            return ok(listing.text, request)
         commit = find_newest(url, timeout=_TIMEOUT).commit
     except HuaiError as error:
         return failed_by(error)

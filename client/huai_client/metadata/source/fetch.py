@@ -21,6 +21,7 @@ from huai_client.metadata.http import ListedUrl, UpstreamDownError, UpstreamErro
 from huai_client.metadata.packs import list_packs
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.probe import (
+    Listing,
     describe,
     find_probes,
     find_published,
@@ -125,12 +126,14 @@ def poll_listed(
     return PollResult(record.commit if probed == record.state else "", probed)
 
 
-def describe_listing(url: ListedUrl, timeout: float) -> str:
-    """Return a sentence on how `url` is listed; asks a daemon, and may raise `UpstreamError`."""
+def describe_listing(url: ListedUrl, timeout: float) -> Listing:
+    """Return how `url` is listed; asks a daemon, and may raise `UpstreamError`."""
     if url.settings.source:
-        return f"{url} does not run huai: {describe_source(url.settings)}"
-    daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
-    return f"{url} does not run huai: {describe(daemon, url.settings)}"
+        listing = Listing(describe_source(url.settings))
+    else:
+        daemon = ListedDaemon(url, timeout=timeout, deadline=NEVER)
+        listing = describe(daemon, url.settings)
+    return listing._replace(text=f"{url} does not run huai: {listing.text}")
 
 
 def source_name(url: ListedUrl) -> str:

@@ -7,6 +7,7 @@ stamp of its last update.  The daemon reads the attributes of these names, and n
 import fnmatch
 import io
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from huai_client.config.mirror import ListSettings
 from huai_client.metadata.source.daemon import ListedDaemon
@@ -58,17 +59,39 @@ def probe(daemon: ListedDaemon, probes: Sequence[str]) -> str:
     return repr([each for each in entries.entries() if each[1] == "file"])
 
 
-def describe(daemon: ListedDaemon, settings: ListSettings) -> str:
-    """Return a sentence on how an upstream is listed, and at what cost to it; may ask `daemon`."""
+class Listing(NamedTuple):
+    """How an upstream is listed."""
+
+    text: str
+    """A sentence that says how, and at what cost to the upstream."""
+    request: str = ""
+    """A sentence for its administrator: what would cost both sides less; may be empty."""
+
+
+_LIST_REQUEST = (
+    "please publish a list of the tree with each update (huai-server, or create-filelist of "
+    "quick-fedora-mirror), so that mirrors need not list all of it to learn what changed"
+)
+_STAMP_REQUEST = (
+    "please write a file `lastsync` at the top of the tree with each update, so that mirrors need "
+    "not list all of it to learn whether anything changed"
+)
+
+
+def describe(daemon: ListedDaemon, settings: ListSettings) -> Listing:
+    """Return how an upstream is listed; may ask `daemon`."""
     if settings.probe:
-        return f"{settings.probe} tells whether anything is new; then all of it is listed"
+        text = f"{settings.probe} tells whether anything is new; then all of it is listed"
+        return Listing(text, _LIST_REQUEST)
     if published := find_published(daemon):
-        return f"it publishes {published}, and only what that list names is asked for"
+        return Listing(f"it publishes {published}, and only what that list names is asked for")
     if probes := find_probes(daemon):
-        return f"{', '.join(probes)} tells whether anything is new; then all of it is listed"
-    return (
+        text = f"{', '.join(probes)} tells whether anything is new; then all of it is listed"
+        return Listing(text, _LIST_REQUEST)
+    return Listing(
         f"nothing there tells whether anything is new, so all of it is listed, at most once in "
-        f"{settings.every / 60:.0f} minutes; that costs it as much as rsync -an"
+        f"{settings.every / 60:.0f} minutes; that costs it as much as rsync -an",
+        _STAMP_REQUEST,
     )
 
 
