@@ -1,71 +1,31 @@
 """`status` on a real terminal: what it shows, how it ends, what it leaves behind."""
 
 import os
-import pty
 import re
 import signal
-import subprocess
-import termios
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from io import StringIO
-from typing import Any
+from subprocess import PIPE
 
 import pytest
 from rich.console import Console
 
 from huai_client.config import load as config
 from huai_program.live_view import Row, Table
-from tests.support.prepared import CLIENT, SERVER, Program, Started
+from tests.support.prepared import CLIENT, SERVER
 from tests.support.processes import until
-from tests.support.upstream import ENVIRONMENT, Downstream, Site, Upstream
+from tests.support.terminal import SECONDS, Terminal
+from tests.support.terminal import terminal as on_terminal
+from tests.support.upstream import Downstream, Site, Upstream
 
-SECONDS = 60
-
-
-class Terminal:
-    """A program on a terminal of its own."""
-
-    def __init__(self, program: Program, *words: str) -> None:
-        self.keys, self.screen = pty.openpty()
-        termios.tcsetwinsize(self.keys, (8, 400))
-        self.before = termios.tcgetattr(self.screen)
-        streams: Any = {"stdin": self.screen, "stdout": self.screen, "stderr": subprocess.PIPE}
-        self.process = Started(program, words, ENVIRONMENT, **streams)
-        os.set_blocking(self.keys, False)
-        self.output = b""
-
-    def until(self, text: str) -> str:
-        """All that was shown so far, once it holds `text`."""
-        until(lambda: text in self._read())
-        return self._read()
-
-    def _read(self) -> str:
-        try:
-            while piece := os.read(self.keys, 65536):
-                self.output += piece
-        except OSError:  # there is no more for now
-            pass
-        return self.output.decode()
-
-    def ended(self) -> int:
-        """Its exit code, when all is as it was."""
-        code = self.process.wait(SECONDS)
-        assert self._read().endswith("\x1b[?1049l\x1b[?25h")
-        assert termios.tcgetattr(self.screen) == self.before
-        return int(code)
+terminal = partial(on_terminal, stderr=PIPE)
 
 
-@contextmanager
-def terminal(program: Program, *words: str) -> Iterator[Terminal]:
-    terminal = Terminal(program, *words)
-    try:
-        yield terminal
-    finally:
-        terminal.process.kill()
-        terminal.process.communicate()
-        os.close(terminal.keys)
-        os.close(terminal.screen)
+def ended(screen: Terminal) -> int:
+    """Its exit code, when the screen is as it was."""
+    code = screen.ended()
+    assert screen.read().endswith("\x1b[?1049l\x1b[?25h")
+    return code
 
 
 @pytest.fixture
@@ -79,7 +39,7 @@ def test_it_follows_a_sync_and_ends_at_q(down: Downstream) -> None:
         assert down.sync().code == 0
         assert re.search(rf"in step as of \d+s ago +{down.name} +1 .* 30 B", screen.until("30 B"))
         os.write(screen.keys, b"xq")
-        assert screen.ended() == 0
+        assert ended(screen) == 0
 
 
 def test_it_follows_a_commit_and_ends_at_control_c(up: Upstream) -> None:
@@ -91,7 +51,7 @@ def test_it_follows_a_commit_and_ends_at_control_c(up: Upstream) -> None:
         assert counts.added == 3
         screen.until(f"+3 -0 ~{counts.changed}")
         screen.process.send_signal(signal.SIGINT)
-        assert screen.ended() == 130
+        assert ended(screen) == 130
 
 
 def test_a_signal_and_a_terminal_that_goes_away_end_it(up: Upstream) -> None:
@@ -99,11 +59,11 @@ def test_a_signal_and_a_terminal_that_goes_away_end_it(up: Upstream) -> None:
     with terminal(SERVER, *words) as screen:
         screen.until(up.name)
         screen.process.terminate()
-        assert screen.ended() == 143
+        assert ended(screen) == 143
     with terminal(SERVER, *words) as screen:
         screen.until(up.name)
         os.write(screen.keys, b"\x04")
-        assert screen.ended() == 0
+        assert ended(screen) == 0
 
 
 def test_without_watch_the_table_is_printed_once(up: Upstream, down: Downstream) -> None:
@@ -145,7 +105,7 @@ def test_a_wrong_configuration_is_shown_until_it_is_right(down: Downstream) -> N
         screen.until("unknown key 'nonsense'")
         file.write_text(right)
         times = screen.until(down.name).count(down.name)
-        until(lambda: screen._read().count(down.name) > times)
+        until(lambda: screen.read().count(down.name) > times)
 
 
 def test_more_modules_than_lines_are_counted(down: Downstream) -> None:

@@ -285,6 +285,9 @@ class Pace:
 
     def is_over(self) -> bool: ...
 
+def progress_so_far() -> tuple[int, int]:
+    """Return the files that this process has scanned, and the bytes of content it has read."""
+
 def find_undigested(
     lent: _Snapshot, most: int, before: tuple[int, bytes] | None, bounds: tuple[int, int]
 ) -> tuple[int, int, tuple[int, bytes] | None, list[bytes]]:

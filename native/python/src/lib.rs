@@ -110,6 +110,8 @@ mod _native {
     #[pymodule_export]
     use crate::sys::pace::Pace;
     #[pymodule_export]
+    use crate::sys::progress::progress_so_far;
+    #[pymodule_export]
     use crate::sys::regular::open_regular;
     #[pymodule_export]
     use crate::sys::remove::remove_all;

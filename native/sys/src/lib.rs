@@ -16,6 +16,7 @@ pub mod folders;
 pub mod handle;
 pub mod listing;
 pub mod pace;
+pub mod progress;
 pub mod regular;
 pub mod remove;
 pub mod stop;

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::pace::Pace;
+use super::progress;
 
 /// The longest sleep between two checks of `is_set`.
 const NAP: Duration = Duration::from_millis(50);
@@ -60,6 +61,7 @@ impl Stop {
 
     /// Count bytes of content that were read.
     pub fn count_read(&self, bytes: usize) {
+        progress::count_bytes(bytes);
         if let Some(pace) = self.pace.get() {
             pace.spend(bytes);
         }

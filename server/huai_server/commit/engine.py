@@ -119,15 +119,18 @@ def open_engine(url: str) -> Callable[[], Executor]:
 
 @contextmanager
 def running(
-    start: Callable[[], Executor], deadline: float
+    start: Callable[[], Executor],
+    deadline: float,
+    on_tasks: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Iterator[Callable[[list[Task]], None]]:
     """Yield a function that runs tasks on an engine, and waits until they are done or have failed.
 
+    `on_tasks` is called with the number of tasks that have ended, and of all.
     The engine is started with the first tasks.  After `deadline` seconds without a sign of life a
     task is run again, once.  The function raises `EngineError` if the engine cannot be used, or for
     any error of a task but a `ScanError`.
     """
-    run = _Run(start, deadline)
+    run = _Run(start, deadline, on_tasks)
     try:
         yield run.finish
     finally:
@@ -137,9 +140,15 @@ def running(
 class _Run:
     """Runs of tasks on an engine; `close` ends it."""
 
-    def __init__(self, start: Callable[[], Executor], deadline: float) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Executor],
+        deadline: float,
+        on_tasks: Callable[[int, int], None],
+    ) -> None:
         self._start = start
         self._deadline = deadline
+        self._on_tasks = on_tasks
         self._pending: dict[str, Task] = {}
         self._done: SimpleQueue[tuple[str, Future[str]]] = SimpleQueue()
         self._copies: dict[str, int] = {}
@@ -172,6 +181,7 @@ class _Run:
         for key in list(self._pending):
             self._submit(key)
         while self._pending:
+            self._on_tasks(len(tasks) - len(self._pending), len(tasks))
             try:
                 key, future = self._done.get(timeout=_POLL)
             except Empty:

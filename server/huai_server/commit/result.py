@@ -14,6 +14,10 @@ from huai_server.scan.types import Problem
 from huai_server.store.repository import Head
 
 
+def _ignore(_done: int, _all: int) -> None:
+    """Show nothing."""
+
+
 class CommitOptions(NamedTuple):
     """The options of a commit."""
 
@@ -26,6 +30,8 @@ class CommitOptions(NamedTuple):
     """The URL of the engine that scans shards; empty for that of the configuration."""
     shards: Path | None = None
     """The folder with results of shards."""
+    on_shards: Callable[[int, int], None] = _ignore
+    """Called with the number of shards that an engine has scanned, and of all."""
     at: Path | None = None
     """A snapshot of the tree, which is read in its place."""
     lists: Callable[[Path], ChangeLists] | None = None

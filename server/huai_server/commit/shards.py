@@ -205,7 +205,8 @@ class Shards:
             text = msgspec.json.encode(ShardTask(*values)).decode()
             return Task(self._results, shard_key(path), show(path), scan, text)
 
-        with running(start, seconds(making.module.engine.deadline)) as run_tasks:
+        deadline = seconds(making.module.engine.deadline)
+        with running(start, deadline, options.on_shards) as run_tasks:
             run_tasks([task(path) for path in planned if self._load(path, run.run) is None])
         self._records = {path: self._load(path, run.run) for path in planned}
 

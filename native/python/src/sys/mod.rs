@@ -3,6 +3,7 @@
 pub(crate) mod errors;
 pub(crate) mod guarded;
 pub(crate) mod pace;
+pub(crate) mod progress;
 pub(crate) mod regular;
 pub(crate) mod remove;
 pub(crate) mod wait;

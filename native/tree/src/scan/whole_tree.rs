@@ -7,6 +7,7 @@ use huai_format::path::{RelPath, basename, parent};
 use huai_sys::call::Outcome;
 use huai_sys::error::{Error, Result};
 use huai_sys::handle::Root;
+use huai_sys::progress;
 use huai_sys::stop::Stop;
 
 use super::directory::{Frame, ReadDirectory, Reader, ScanOptions, Tree};
@@ -144,6 +145,7 @@ impl Scan {
             bytes += frame.size();
             batch.push(frame);
         }
+        progress::count_files(batch.iter().map(Frame::files).sum());
         Ok(batch)
     }
 }

@@ -10,6 +10,7 @@ from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import each_module, engine_option, modules_options
+from huai_server.cli.progress import Progress
 from huai_server.cli.report import difference_line, problem_values, show_problems
 
 
@@ -25,7 +26,8 @@ def command(root: Path, name: str, wait: float, engine: str, console: Console) -
     has changed since. 41: nothing differs, but some paths could not be read.
     """
     started = time.monotonic()
-    result = modules.audit(root, name, wait=wait, engine=engine)
+    with Progress(console):
+        result = modules.audit(root, name, wait=wait, engine=engine)
     seconds = time.monotonic() - started
     show_problems(console, name, result.problems)
     lines = [difference_line(each) for each in result.first]

@@ -20,6 +20,7 @@ from huai_server.cli.options import (
     modules_options,
     run_all,
 )
+from huai_server.cli.progress import Progress
 from huai_server.cli.recorded import run_recorded
 from huai_server.cli.report import (
     commit_line,
@@ -152,10 +153,11 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
 
     These are the updates of static files, export and attr tree.
     """
-    started = time.monotonic()
+    started, progress = time.monotonic(), Progress(console)
 
     def committed(result: CommitResult) -> None:
         """Print a commit, after the warnings about it."""
+        progress.end()
         seconds = time.monotonic() - started
         for line in list_lines(name, result):
             console.warning(line)
@@ -165,7 +167,9 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
         console.event("commit", **commit_values(name, result, seconds))
         console.result(commit_line(name, result, seconds))
 
-    done = modules.commit(root, name, options, committed)
+    with progress:
+        options = options._replace(on_shards=progress.shards)
+        done = modules.commit(root, name, options, committed)
     if done.after.export != ExportUpdate():
         save_run(module_places(root, name), "export", _export_run(done.after.export))
     show_after_commit(console, name, done.after, done.result.head)

@@ -15,6 +15,7 @@ from huai_server.cli.options import (
     modules_options,
     read_limits_options,
 )
+from huai_server.cli.progress import Progress
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 
@@ -35,7 +36,8 @@ def command(root: Path, name: str, limits: ReadLimits, engine: str, console: Con
     yet.
     """
     started = time.monotonic()
-    done = modules.digest(root, name, limits, engine)
+    with Progress(console):
+        done = modules.digest(root, name, limits, engine)
     result = done.result
     spent = time.monotonic() - started
     show_problems(console, name, result.problems)

@@ -21,6 +21,7 @@ from huai_server.cli.options import (
     read_limits_options,
     run_all,
 )
+from huai_server.cli.progress import Progress
 from huai_server.cli.recorded import run_recorded
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
@@ -102,7 +103,8 @@ def _scrub(
 ) -> ScrubResult:
     """Scrub one module, and print the result; unless `scheduled`, warn that no file is due."""
     started = time.monotonic()
-    result = scrub()
+    with Progress(console):
+        result = scrub()
     spent = time.monotonic() - started
     show_problems(console, name, result.problems)
     damage = result.record.damage

@@ -10,6 +10,7 @@ from huai_schema.paths import show
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
+from huai_server.cli.progress import Progress
 
 
 @click.command()
@@ -38,7 +39,8 @@ def command(
     PATH is relative to the root of the tree. huai-server commit NAME --from-shards DIR commits the
     results of all shards. huai-server shards NAME lists them.
     """
-    done = modules.scan_shard(root, name, os.fsencode(path), base, folder)
+    with Progress(console):
+        done = modules.scan_shard(root, name, os.fsencode(path), base, folder)
     console.event(
         "shard",
         module=name,

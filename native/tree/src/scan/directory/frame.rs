@@ -160,6 +160,14 @@ impl Frame {
         }
     }
 
+    /// Return the number of its files.
+    pub(crate) fn files(&self) -> usize {
+        match self {
+            Self::Read(directory) => directory.identities.len() / RECORD,
+            Self::Unreadable { .. } | Self::Shard { .. } => 0,
+        }
+    }
+
     /// Return the number of bytes that the frame holds in memory.
     pub(crate) fn size(&self) -> usize {
         match self {

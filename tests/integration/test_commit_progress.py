@@ -1,0 +1,48 @@
+"""A long commit on a terminal: what it shows, and that it leaves nothing of it."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.committing import NAME
+from tests.support.prepared import SERVER
+from tests.support.sharded import configure, cut_upstream
+from tests.support.terminal import terminal
+from tests.support.upstream import Upstream
+
+LONG = 60 << 30
+"""The bytes of a file of holes that takes many seconds to read."""
+
+
+def test_it_counts_what_it_scanned_and_read(up: Upstream) -> None:
+    for number in range(40):
+        up.put(b"more/%d" % number)
+    os.truncate(up.put(b"holes"), LONG)
+    with terminal(SERVER, "--root", str(up.root), "commit", up.name) as screen:
+        screen.until(" files scanned, ")
+        screen.until(" GiB read")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.ended() == 130
+        left = screen.read().rpartition("\x1b[2K")[2]
+        assert ("scanned" in left, "interrupted" in left) == (False, True)
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_a_program_that_reads_its_output_sees_none(up: Upstream, option: str) -> None:
+    os.truncate(up.put(b"holes"), LONG // 4)
+    with terminal(SERVER, "--root", str(up.root), "commit", up.name, option) as screen:
+        assert screen.ended() == 0
+        assert "scanned" not in screen.read()
+
+
+def test_it_counts_the_shards_of_an_engine(short_path: Path) -> None:
+    upstream = cut_upstream(short_path)
+    configure(upstream)
+    os.truncate(upstream.write("large/holes"), LONG)
+    words = ("commit", NAME, "--engine", "local://2")
+    with terminal(SERVER, "--root", str(upstream.root), *words) as screen:
+        screen.until(" shards, 0 files scanned")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.ended() == 130
