@@ -8,7 +8,7 @@ Rule to keep: the number of open files is bounded, and each handle is closed in 
 import os
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from huai_native import _native
@@ -44,12 +44,14 @@ class Hashing(Generic[T]):
         """Start the threads, with low priority."""
         self._pool = ThreadPoolExecutor(WORKERS, "huai-hash", initializer=lower_priority)
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
+        self._ended = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Cancel the files that are not begun, wait for the others, close all handles."""
+        """Cancel all files, also those that are read, and close all handles."""
+        self._ended = True
         for waiting in self._waiting:
             waiting[2].cancel()
         self._pool.shutdown()
@@ -58,7 +60,7 @@ class Hashing(Generic[T]):
 
     def add(self, tag: T, handle: int) -> Iterator[Hashed[T]]:
         """Queue `handle`, which is closed later; yields results while too many wait."""
-        self._waiting.append((tag, handle, self._pool.submit(digest_of, handle)))
+        self._waiting.append((tag, handle, self._pool.submit(self._digest, handle)))
         while len(self._waiting) >= _WINDOW:
             yield self._next()
 
@@ -66,6 +68,14 @@ class Hashing(Generic[T]):
         """Yield the results of all remaining files."""
         while self._waiting:
             yield self._next()
+
+    def _digest(self, handle: int) -> bytes:
+        """Return the digest of a file; raises `CancelledError` after the end."""
+        return _native.hash_file(handle, WORKERS, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._ended:
+            raise CancelledError
 
     def _next(self) -> Hashed[T]:
         """Wait for the next digest, and close its file; an error becomes its reason."""

@@ -931,8 +931,11 @@ def reserve_patch(target: int, patch: int, ranges: list[tuple[int, int]]) -> Non
     Raises `OSError` if there is too little space.
     """
 
-def hash_file(handle: int, threads: int) -> bytes:
-    """Return the BLAKE3-256 of an open file; `threads` threads hash a large one."""
+def hash_file(handle: int, threads: int, check: Callable[[], None] | None = None) -> bytes:
+    """Return the BLAKE3-256 of an open file; `threads` threads hash a large one.
+
+    `check` is called ten times a second; an exception of it ends the call, and is raised.
+    """
 
 @final
 class PackWriter:

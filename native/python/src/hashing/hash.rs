@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
-use crate::sys::wait::wait;
+use crate::sys::wait::wait_checking;
 
 /// Bytes that are hashed in less time than a thread takes to start.
 const FEW: u64 = 256 << 10;
@@ -35,18 +35,20 @@ impl Blake3 {
     }
 }
 
-/// Return the BLAKE3-256 of an open file, which `threads` threads read if it is large.
+/// Return the BLAKE3-256 of an open file, which `threads` threads read if it is large; `check` is called meanwhile.
 #[pyfunction]
+#[pyo3(signature = (handle, threads, check = None))]
 pub(crate) fn hash_file(
     py: Python<'_>,
     handle: u32,
     threads: usize,
+    check: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'_, PyBytes>> {
     let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
     let digest = if content.size <= FEW {
         py.detach(|| content.hash(1, &Stop::default()))
     } else {
-        wait(py, |stop| content.hash(threads, stop))?
+        wait_checking(py, check.as_ref(), |stop| content.hash(threads, stop))?
     };
     digest
         .map(|digest| PyBytes::new(py, &digest))
