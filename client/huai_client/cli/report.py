@@ -11,8 +11,10 @@ from huai_client.publish.report import Report
 from huai_client.sync.result import SyncResult, failures
 from huai_client.transfer.fetch import Outcome
 from huai_client.transfer.local import Reused
+from huai_client.verify.check import VerifyTotals
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.run import VerifyRun
+from huai_native._native import progress_so_far
 from huai_program.humanize import counted, human
 from huai_schema.paths import path_as_text, show
 
@@ -221,6 +223,12 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
         )
     for line in _lines(run, request, differences):
         console.info(f"{console.module}: {line}")
+
+
+def verifying_line(tally: VerifyTotals) -> str:
+    """Return what a `verify` has done so far."""
+    entries = counted(tally.entries, "entry", "entries")
+    return f"{entries} looked at, {human(progress_so_far()[1])} read"
 
 
 def unreadable_line(unreadable: list[Difference]) -> str:

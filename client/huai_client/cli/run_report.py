@@ -2,6 +2,8 @@
 
 import sys
 import time
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -182,6 +184,14 @@ class ConsoleReport:
             self._console.error(f"{self._name}: {result.exit_code.meaning}")
 
     # Verification
+
+    def verifying(self, run: "VerifyRun") -> AbstractContextManager[object]:
+        """Return a context manager that shows on a terminal what was compared so far."""
+        from huai_client.cli.report import verifying_line
+        from huai_program.cli.progress_line import ProgressLine
+
+        visible = not (self._console.quiet or self._console.as_json)
+        return ProgressLine(partial(verifying_line, run.tally), visible=visible)
 
     def difference(self, difference: "Difference") -> None:
         """Print the difference as a result."""

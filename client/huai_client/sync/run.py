@@ -5,6 +5,7 @@ Prints nothing: it calls a `RunReport`.  Modules that load slowly are imported w
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -77,6 +78,9 @@ class RunReport(Protocol):
 
     def not_attested(self, error: HuaiError) -> None:
         """Report that the tree could not be attested."""
+
+    def verifying(self, run: "VerifyRun") -> AbstractContextManager[object]:
+        """Return a context manager that shows the progress of `run`."""
 
     def difference(self, difference: "Difference") -> None:
         """Report a difference between the tree and the applied commit."""
@@ -170,7 +174,8 @@ class Run:
         with lock, RunLog(self._paths, "verify") as run_log:
             run_log.started(states.load(self._paths.state))
             verifying = VerifyRun(self._mirror, request, collect)
-            verifying.run(wait=wait)
+            with self._report.verifying(verifying):
+                verifying.run(wait=wait)
             self._report.verified(verifying, request, differences)
             run_log.verified(differences, content=request.content)
             if not damage:

@@ -153,11 +153,10 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
 
     These are the updates of static files, export and attr tree.
     """
-    started, progress = time.monotonic(), Progress(console)
+    started = time.monotonic()
 
     def committed(result: CommitResult) -> None:
         """Print a commit, after the warnings about it."""
-        progress.end()
         seconds = time.monotonic() - started
         for line in list_lines(name, result):
             console.warning(line)
@@ -167,7 +166,7 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
         console.event("commit", **commit_values(name, result, seconds))
         console.result(commit_line(name, result, seconds))
 
-    with progress:
+    with Progress(console) as progress:
         options = options._replace(on_shards=progress.shards)
         done = modules.commit(root, name, options, committed)
     if done.after.export != ExportUpdate():
