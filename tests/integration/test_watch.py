@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +310,27 @@ def test_another_commit_is_waited_for(root: Path, tree: Path) -> None:
             (tree / "new").write_text("1")
             watcher.next("behind")
         watcher.in_step()
+
+
+@needs_mounts
+def test_a_full_disk_does_not_end_it(tmp_path: Path, tree: Path) -> None:
+    state = tmp_path / "small"
+    state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "huai-test", state], check=True)
+    try:
+        run_server(state, "add", NAME, str(tree))
+        with watching(state) as watcher:
+            watcher.next("in_step")
+            filler = state / "filler"
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while file.write(bytes(4096)):
+                    pass
+            (tree / "new").write_text("1")
+            assert watcher.next("error")["code"] == 11
+            filler.unlink()
+            watcher.in_step()
+    finally:
+        subprocess.run(["umount", state], check=True)
 
 
 def test_directories_that_cannot_be_watched(root: Path, tree: Path) -> None:

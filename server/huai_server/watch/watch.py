@@ -29,7 +29,7 @@ from huai_server.config.load import load
 from huai_server.scan.exclude import check_exclude
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, Problem, root_error
-from huai_server.state.errors import storage_errors
+from huai_server.state.errors import StorageError, storage_errors
 from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
 from huai_server.watch.mark import FileSystemMark
@@ -236,8 +236,7 @@ class Watcher:
         self._schedule.add_events(time.monotonic(), events)
         if first:
             now = int(time.time())
-            self._record = WatchRecord(self._record.directories, self._record.unwatched, now)
-            write_record(self._places, self._record)
+            self._save_record(WatchRecord(self._record.directories, self._record.unwatched, now))
             self._observer.behind(now)
 
     def _update_record(self, watched: TreeWatch) -> None:
@@ -246,8 +245,16 @@ class Watcher:
         since = self._schedule.since
         moment = None if since is None else int(time.time() - (time.monotonic() - since))
         count = unwatched[0] if unwatched else 0
-        self._record = WatchRecord(watched.directories, count, moment)
-        write_record(self._places, self._record)
+        self._save_record(WatchRecord(watched.directories, count, moment))
+
+    def _save_record(self, record: WatchRecord) -> None:
+        """Write the record for `status`; an error is reported, because only `status` needs it."""
+        self._record = record
+        try:
+            with storage_errors(self._places.watched):
+                write_record(self._places, record)
+        except StorageError as error:
+            self._observer.failed(error)
 
     def _report_unwatched(self, watched: TreeWatch) -> None:
         """Report the number of directories that cannot be watched, if there are any."""
