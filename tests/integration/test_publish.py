@@ -79,6 +79,20 @@ def test_nothing_new_writes_nothing_but_what_is_damaged(publisher: Publisher) ->
         assert publisher.head == expected
 
 
+def test_lost_files_are_written_again(publisher: Publisher, tmp_path: Path) -> None:
+    """By a publication without a new commit, as after a restored backup."""
+    for number in range(70):
+        publisher.change(number)
+    publisher.publish()
+    for folder in ("packs", "lists"):
+        for path in (publisher.files / "static" / folder).iterdir():
+            path.unlink()
+            assert publisher.publish().files > 0
+            assert publisher.publish().files == 0
+            assert publisher.unpack(tmp_path / path.name) == publisher.upstream.head.commit
+            publisher.steps(1)
+
+
 def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> None:
     """The next publication includes the missed commits."""
     publisher.publish()

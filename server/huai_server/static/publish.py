@@ -40,7 +40,7 @@ from huai_server.static.catalog import (
 )
 from huai_server.static.folder import StaticFolder
 from huai_server.static.target import Draft, Target, open_draft
-from huai_server.static.unused import remove_unused
+from huai_server.static.unused import is_file_lost, remove_unused
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, NoCommitError, Repository, StoreError
 
@@ -111,7 +111,8 @@ class _Publication:
         text = self._target.read(_NAME, STATIC_BYTES + 1)
         head = self._read_published(text)
         new = self._new_commits(head, floor)
-        if new is None:  # another history: steps from its commits are useless
+        is_lost = head is not None and not new and is_file_lost(self._target, head)
+        if new is None or is_lost:  # of another history, steps from its commits are useless
             head, new, self._rest = None, self._kept_commits(floor), None
         for commit in reversed(new):
             head = self._add_commit(head, commit)

@@ -17,6 +17,17 @@ _BYTES = 1 << 22
 _PLACES = (f"{FOLDER}/packs", f"{FOLDER}/lists")
 
 
+def is_file_lost(target: Target, head: Static) -> bool:
+    """Return True if the target lacks a file that `head` or its lists name.
+
+    False while a list is malformed.
+    """
+    try:
+        return not _named_files(target, head) <= set(_stored_files(target))
+    except FormatError:
+        return False
+
+
 def remove_unused(target: Target, head: Static, now: float) -> int:
     """Delete files that `head` and its lists have not named for `GRACE` seconds; return how many.
 
@@ -31,8 +42,8 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
         named_files = _named_files(target, head)
     except FormatError:
         return 0
-    stored = [name for place in _PLACES for name in target.names(place)]
-    unused = {name: min(since.get(name, now), now) for name in stored if name not in named_files}
+    stored = (name for name in _stored_files(target) if name not in named_files)
+    unused = {name: min(since.get(name, now), now) for name in stored}
     expired = [name for name, time in unused.items() if time + GRACE <= now]
     for name in expired:
         target.remove(name)
@@ -40,6 +51,10 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
     lines = [f"{now}\n", *(f"{time} {name}\n" for name, time in sorted(unused.items()))]
     target.replace(_RECORD, "".join(lines).encode())
     return len(expired)
+
+
+def _stored_files(target: Target) -> list[str]:
+    return [name for place in _PLACES for name in target.names(place)]
 
 
 def _named_files(target: Target, head: Static) -> set[str]:
