@@ -30,6 +30,7 @@ from tests.support.committing import NAME, run_server
 from tests.support.hook_receiver import receiver, status
 from tests.support.keys import key
 from tests.support.mail_server import Login, MailServer, mail_server
+from tests.support.mounting import full, needs_mounts, small_disk
 from tests.support.processes import until
 from tests.support.serving import serving
 from tests.support.signed_upstream import SignedUpstream
@@ -303,6 +304,23 @@ def test_the_server_reports_commits_that_fail_and_damage(tmp_path: Path) -> None
     assert "1 file damaged, for example file:" in server.got[2].get_content()
     assert "exit code:   42" in server.got[0].get_content()
     assert server.envelopes[0][1] == ("ops@mirror.example",)
+
+
+@needs_mounts
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    """Also if the failures cannot be counted there."""
+    tree, reports = tmp_path / "tree", tmp_path / "reports"
+    tree.mkdir()
+    with small_disk(tmp_path / "small") as root:
+        run_server(root, "add", NAME, str(tree))
+        script = f'echo "$HUAI_TYPE" >> {reports}'
+        notify(root / "server.toml", after=3, command=["/bin/sh", "-c", script])
+        (tree / "file").touch()
+        assert run_server(root, "commit", NAME).returncode == 0
+        with full(root):
+            (tree / "other").touch()
+            assert run_server(root, "commit", NAME).returncode == 11
+        assert reports.read_text() == "failed\n"
 
 
 def test_the_server_reports_what_it_cannot_publish(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from huai_server.store.repository import Repository
 from tests.support.background import background
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
 from tests.support.keys import key, write_key
-from tests.support.mounting import needs_mounts
+from tests.support.mounting import full, needs_mounts, small_disk
 from tests.support.processes import until
 
 BURST = 20_000
@@ -314,23 +314,14 @@ def test_another_commit_is_waited_for(root: Path, tree: Path) -> None:
 
 @needs_mounts
 def test_a_full_disk_does_not_end_it(tmp_path: Path, tree: Path) -> None:
-    state = tmp_path / "small"
-    state.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "huai-test", state], check=True)
-    try:
+    with small_disk(tmp_path / "small") as state:
         run_server(state, "add", NAME, str(tree))
         with watching(state) as watcher:
             watcher.next("in_step")
-            filler = state / "filler"
-            with suppress(OSError), filler.open("wb", buffering=0) as file:
-                while file.write(bytes(4096)):
-                    pass
-            (tree / "new").write_text("1")
-            assert watcher.next("error")["code"] == 11
-            filler.unlink()
+            with full(state):
+                (tree / "new").write_text("1")
+                assert watcher.next("error")["code"] == 11
             watcher.in_step()
-    finally:
-        subprocess.run(["umount", state], check=True)
 
 
 def test_directories_that_cannot_be_watched(root: Path, tree: Path) -> None:

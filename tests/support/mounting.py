@@ -2,7 +2,10 @@
 
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,30 @@ def may_mount() -> bool:
 
 
 needs_mounts = pytest.mark.skipif(not may_mount(), reason="mounting is refused here")
+
+
+@contextmanager
+def small_disk(point: Path) -> Iterator[Path]:
+    """Mount a file system of 4 MiB at the new folder `point`."""
+    point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "huai-test", point], check=True)
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", point], check=True, timeout=60)
+
+
+@contextmanager
+def full(disk: Path) -> Iterator[None]:
+    """Fill the file system of the folder `disk` during the block."""
+    filler = disk / "filler"
+    try:
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        yield
+    finally:
+        filler.unlink()
 
 
 def with_own_mounts(script: str, *flags: str) -> list[str]:

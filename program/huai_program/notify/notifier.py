@@ -4,13 +4,14 @@ Rules:
 
 - One message for a streak of failures, and one when it is over, if the first was delivered.
 - A message is recorded after it was sent: a crash in between sends it twice, and loses none.
+- While the disk is full or fails, runs cannot be counted, and each failed one sends a message.
 - A notification never changes how a run ends.
 """
 
+import errno
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -47,6 +48,7 @@ class Streak(NamedTuple):
 
 
 _FILE = RecordFile(Streak, needed=False)
+_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
 def load(path: Path) -> Streak:
@@ -54,13 +56,19 @@ def load(path: Path) -> Streak:
     return _FILE.load(path) or Streak()
 
 
-def save(path: Path, streak: Streak) -> None:
-    """Replace the file, or delete it for an empty streak; errors of the disk are ignored."""
-    with suppress(OSError):
+def save(path: Path, streak: Streak) -> bool:
+    """Replace the file, or delete it for an empty streak; return False if the disk cannot.
+
+    Other errors, such as a missing folder, are ignored.
+    """
+    try:
         if streak == Streak():
             path.unlink(missing_ok=True)
         else:
             _FILE.save(path, streak, durable=streak.reported)
+    except OSError as error:
+        return error.errno not in _DISK_ERRORS
+    return True
 
 
 Code = TypeVar("Code", bound=int)
@@ -138,7 +146,8 @@ class Notifier:
     def _count_failure(self, before: Streak, failure: Failure) -> None:
         """Save the streak `before` with one more failure, and send a notification if it is due."""
         streak = before.longer(_now())
-        save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
+        if self._is_due(streak) or not (save(self._path, streak) or streak.reported):
+            save(self._path, self._report(streak, failure))
 
     def _count_success(self, before: Streak) -> None:
         """End the streak of failures; if it was reported, send a message of the recovery."""
