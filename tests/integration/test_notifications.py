@@ -189,6 +189,18 @@ def test_a_command_gets_variables(down: Downstream, tmp_path: Path) -> None:
     assert out.read_text() == "failed 56 word"
 
 
+def test_a_command_that_hangs_is_ended(down: Downstream, tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    script = f"echo $$ > {number}; exec sleep 60"
+    notify(down.root / "client.toml", after=1, timeout=1, command=["/bin/sh", "-c", script])
+    down.configure(hooks=FAILS)
+    ended = down.sync()
+    assert ended.code == 56
+    assert "time-out of 1 s" in ended.err
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), signal.SIGKILL)
+
+
 def test_a_silent_mail_server_delays_a_run_little(down: Downstream) -> None:
     down.configure(hooks=FAILS)
     with socket.create_server(("127.0.0.1", 0)) as silent:

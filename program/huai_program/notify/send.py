@@ -2,12 +2,14 @@
 
 Rules:
 
-- A delivery that hangs is abandoned, in a thread that keeps no program from ending.
+- A mail or request that hangs is abandoned, in a thread that keeps no program from ending.
+- The command runs in the caller's thread, where a time-out or a signal ends it.
 - Passwords and secrets are read when used, and are in no message.
 """
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import urlsplit
@@ -53,14 +55,17 @@ def send_all(notify: Notify, notification: Notification) -> dict[str, str]:
     """
     reasons: dict[str, str] = {}
     threads = []
+    deadline = time.monotonic() + notify.timeout
     for key, way in ways(notify):
         reasons[key] = f"it took longer than {notify.timeout} s"
         work = partial(_send_by, reasons, key, way, notification)
-        threads.append(threading.Thread(target=work, daemon=True, name=f"notify-{key}"))
+        if key == "command":  # the last one
+            work()
+        else:
+            threads.append(threading.Thread(target=work, daemon=True, name=f"notify-{key}"))
+            threads[-1].start()
     for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(notify.timeout)
+        thread.join(max(0.0, deadline - time.monotonic()))
     return {key: reason for key, reason in list(reasons.items()) if reason}
 
 
@@ -73,7 +78,7 @@ def _send_by(reasons: dict[str, str], key: str, way: Way, notification: Notifica
 
 
 def ways(notify: Notify) -> Iterator[tuple[str, Way]]:
-    """Yield each configured way of `[notify]` with its key: `mail`, `web` or `command`."""
+    """Yield each configured way of `[notify]` with its key: `mail`, `web`, and last `command`."""
     if notify.mail:
         from huai_program.notify.mail import send_mail
 
