@@ -23,7 +23,7 @@ from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
-from huai_client.tree.view import Unreadable, stat_entry
+from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
@@ -31,6 +31,7 @@ from tests.property.test_filters import SENDING, rules_of
 from tests.support.comparing import looked_at, selection_of
 from tests.support.examples import examples
 from tests.support.local_differences import differences_here
+from tests.support.local_entries import stat_entry
 from tests.support.local_trees import Staged, plan_for
 
 FEW = examples(60)

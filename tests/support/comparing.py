@@ -7,9 +7,9 @@ from huai_client.diff.compare import Finding, Match, Missing, TreeComparison
 from huai_client.diff.selection import Selection
 from huai_client.filters import EVERYTHING
 from huai_client.tree import View
-from huai_client.tree.view import stat_entry
 from huai_client.verify.check import VerifyTotals, check_steps
 from huai_schema.entries import Entry
+from tests.support.local_entries import stat_entry
 from tests.support.schema.trees import snapshot
 
 

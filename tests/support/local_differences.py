@@ -6,8 +6,8 @@ The second implementation of what the engine compares.
 from huai_client.config.modes import DefaultMode
 from huai_client.tree import View
 from huai_client.tree.owners import Owners
-from huai_client.tree.view import LocalEntry, stat_entry
 from huai_schema.entries import Entry, File, Symlink
+from tests.support.local_entries import LocalEntry, stat_entry
 
 
 def differences(

@@ -21,8 +21,7 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.state import state
 from huai_client.state.paths import module_places
-from huai_client.tree import PathError, View
-from huai_client.tree.view import stat_entry
+from huai_client.tree import View
 from huai_native import _native
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
@@ -284,7 +283,8 @@ class _Search:
         by_digest: dict[bytes, Reuse] = {}
         for file in files_with(commit.snapshot, digests):
             path = before(file.path)
-            if file.digest and file.path not in brought and _has_same_stat(view, path, file):
+            present = file.path not in brought and view.has_file(path, file.size, file.mtime)
+            if file.digest and present:
                 most_links = 0 if tree else self._most_links
                 by_digest[file.digest] = Reuse(
                     path, file.mtime, most_links, sure=not tree, tree=tree
@@ -302,16 +302,6 @@ def _digests_only(
     for file in within(fetches, reuses):
         if file.digest is not None:
             yield file.path, reuses[file.path]._replace(sure=False)
-
-
-def _has_same_stat(view: View, path: RelPath, file: File) -> bool:
-    """Return True if a local file has this size and mtime; False if it is unreadable."""
-    try:
-        local = stat_entry(view, path)
-    except PathError:
-        return False
-    entry = local.entry if local else None
-    return isinstance(entry, File) and (entry.size, entry.mtime) == (file.size, file.mtime)
 
 
 def search_pays_off(size: int, entries: int) -> bool:

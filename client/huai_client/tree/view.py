@@ -13,7 +13,7 @@ from huai_client.tree.handles import list_directory
 from huai_client.tree.hashing import WORKERS
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import File
 from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -109,6 +109,18 @@ class View:
             return os.fstat(self.handle)
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
+    def has_file(self, path: RelPath, size: int, mtime: int) -> bool:
+        """Return True if a file of this size and time exists; False if it cannot be examined."""
+        try:
+            status = self.stat(path)
+        except PathError:
+            return False
+        return (
+            status is not None
+            and stat.S_ISREG(status.st_mode)
+            and (status.st_size, status.st_mtime_ns) == (size, mtime)
+        )
+
     def is_directory(self, path: RelPath) -> bool:
         """Return True if `path` is a directory, False if missing; raises `PathError` as `stat`."""
         status = self.stat(path)
@@ -197,46 +209,9 @@ def _umask() -> int:
     return mask
 
 
-class LocalEntry(NamedTuple):
-    """A path of the local tree."""
-
-    path: RelPath
-    entry: Entry | None
-    """The entry without `link` and `digest`; None for a device, socket or fifo."""
-    device: int
-    inode: int
-    uid: int
-    gid: int
-
-
 class Unreadable(NamedTuple):
     """A path that cannot be read, so that it and the paths below it are unknown."""
 
     path: RelPath
     reason: str
     directory: bool = False
-
-
-def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
-    """Return the entry at `path`; None if it does not exist.
-
-    Raises `PathError` if it cannot be read.
-    """
-    status = view.stat(path)
-    if status is None:
-        return None
-    entry = _entry(view, path, status)
-    return LocalEntry(path, entry, status.st_dev, status.st_ino, status.st_uid, status.st_gid)
-
-
-def _entry(view: View, path: RelPath, status: os.stat_result) -> Entry | None:
-    """Return the entry of a stat; None for a device, socket or FIFO."""
-    mode, mtime = stat.S_IMODE(status.st_mode), status.st_mtime_ns
-    owner, group = view.names.user(status.st_uid), view.names.group(status.st_gid)
-    if stat.S_ISREG(status.st_mode):
-        return File(path, status.st_size, mtime, mode, owner, group)
-    if stat.S_ISDIR(status.st_mode):
-        return Directory(path, mtime, mode, owner, group)
-    if stat.S_ISLNK(status.st_mode):
-        return Symlink(path, view.target(path), mtime, mode, owner, group)
-    return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
-from stat import S_ISREG
 from typing import NamedTuple
 
 from huai_client.diff import compare
@@ -195,7 +194,7 @@ def _with_seen(
         while waiting is not None and tree_order(waiting.path, directory=False) <= step.order:
             if waiting.path in paths:
                 count += 1
-            elif _has_size_and_time(view, waiting):
+            elif view.has_file(waiting.path, waiting.size, waiting.mtime):
                 findings.append(Match(waiting, frozenset(), has_seen_digest=True))
                 count += 1
             waiting = next(files, None)
@@ -222,19 +221,6 @@ def _seen_files(
                 file = expected.as_seen(entry)
                 if isinstance(file, File) and file is not entry:
                     yield file
-
-
-def _has_size_and_time(view: View, file: File) -> bool:
-    """Return True if there is a file of this size and time; False if it cannot be examined."""
-    try:
-        status = view.stat(file.path)
-    except PathError:
-        return False
-    return (
-        status is not None
-        and S_ISREG(status.st_mode)
-        and (status.st_size, status.st_mtime_ns) == (file.size, file.mtime)
-    )
 
 
 def _compare_picked(view: View, expected: ExpectedTree, file: File) -> Compared:

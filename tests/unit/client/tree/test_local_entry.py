@@ -1,4 +1,4 @@
-"""The results of `stat_entry` on real trees."""
+"""Entries of real trees, and the numbers of owners."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from huai_client.tree import View
 from huai_client.tree.owners import Names, Owners
-from huai_client.tree.view import LocalEntry, stat_entry
 from huai_schema.entries import Directory, File, Symlink
+from tests.support.local_entries import LocalEntry, stat_entry
 from tests.support.local_trees import T0, at
 
 
@@ -42,17 +42,19 @@ def test_a_symlink_and_a_directory(short_path: Path) -> None:
     assert folder.mode == 0o700
 
 
-def test_special_files_have_no_entry(short_path: Path) -> None:
+def test_only_a_file_of_this_size_and_time_is_there(short_path: Path) -> None:
+    (short_path / "f").write_bytes(b"abc")
+    os.utime(short_path / "f", ns=(1, T0))
+    (short_path / "l").symlink_to("f")
     os.mkfifo(short_path / "p")
-    assert look(short_path, b"p").entry is None
-
-
-def test_nothing_there(short_path: Path) -> None:
-    (short_path / "f").touch()
-    (short_path / "l").symlink_to(".")
     with View(short_path) as view:
-        for path in (b"none", b"none/below", b"f/below", b"l/f"):
-            assert stat_entry(view, at(path)) is None
+        assert view.has_file(at(b"f"), 3, T0)
+        assert not view.has_file(at(b"f"), 2, T0)
+        assert not view.has_file(at(b"f"), 3, T0 + 1)
+        for path in (b"none", b"none/below", b"f/below", b"l", b"l/f", b"p"):
+            status = view.stat(at(path))
+            size, mtime = (status.st_size, status.st_mtime_ns) if status else (3, T0)
+            assert not view.has_file(at(path), size, mtime)
 
 
 @pytest.mark.parametrize("name", [b"#4294967295", b"#-1", b"#", b"#x", b"nul\0"])
