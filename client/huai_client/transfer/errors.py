@@ -47,9 +47,9 @@ class SlowerError(UpstreamSilentError):
 class UpstreamFullError(TransferError):
     """The upstream has reached its limit of connections: wait and try again."""
 
-    def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
+    def __init__(self, message: str, retry_after: float = 0) -> None:
         """`retry_after`: seconds to wait, as the upstream demands."""
-        super().__init__(message, hint=hint)
+        super().__init__(message, hint="use fewer streams, or sync at another time")
         self.retry_after = retry_after
 
 

@@ -225,11 +225,8 @@ class Connections(AbstractContextManager["Connections"]):
             except RedirectionError as error:
                 work.end_job(job, Verdict(Meaning.UNFIT, str(error)))
         elif verdict.meaning is Meaning.FULL:
-            self._failure = UpstreamFullError(
-                f"{self._url}: {verdict.reason}",
-                hint="use fewer streams, or sync at another time",
-                retry_after=verdict.retry_after,
-            )
+            message = f"{self._url}: {verdict.reason}"
+            self._failure = UpstreamFullError(message, verdict.retry_after)
         elif verdict.meaning is Meaning.TAKE and not job.is_whole:
             work.end_job(job, Verdict(Meaning.OTHER, f"it ends after {job.position} bytes"))
         else:

@@ -83,7 +83,7 @@ def _local_error(output: RsyncOutput) -> LocalWriteError:
 def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferError:
     """Return the error for a failure at the upstream; `reason` is its message."""
     if output.full:
-        return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
+        return UpstreamFullError(reason)
     if code in _SILENT:
         return (UpstreamSilentError if output.progress else UnansweredError)(
             reason, hint=RETRY_HINT
