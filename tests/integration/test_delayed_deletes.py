@@ -159,7 +159,8 @@ def test_waiting_paths_make_way(up: Upstream, waiting: Downstream, file: str) ->
     assert_equal(up, waiting)
 
 
-def test_waiting_paths_move_along(place: Site) -> None:
+def rename_around_a_waiting_path(place: Site) -> tuple[Upstream, Downstream]:
+    """Rename a directory upstream, in which a path is gone that waits downstream."""
     up = place.upstream()
     up.many(b"large", 300)
     down = place.synced_downstream(up, delete_after="1h")
@@ -167,6 +168,11 @@ def test_waiting_paths_move_along(place: Site) -> None:
     up.commit()
     down.synced()
     up.at(b"large").rename(up.at(b"renamed"))
+    return up, down
+
+
+def test_waiting_paths_move_along(place: Site) -> None:
+    up, down = rename_around_a_waiting_path(place)
     up.commit()
     assert down.synced()["summary"]["moves"] == 1
     assert waiting_paths(down) == {b"large", b"renamed/7"}
@@ -176,13 +182,7 @@ def test_waiting_paths_move_along(place: Site) -> None:
 
 
 def test_waiting_paths_move_along_in_a_run_that_fails(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"large", 300)
-    down = place.synced_downstream(up, delete_after="1h")
-    up.at(b"large/7").unlink()
-    up.commit()
-    down.synced()
-    up.at(b"large").rename(up.at(b"renamed"))
+    up, down = rename_around_a_waiting_path(place)
     up.put(b"other/never", b"never")
     up.commit()
     up.at(b"other/never").unlink()
