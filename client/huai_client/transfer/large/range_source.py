@@ -120,10 +120,6 @@ _LONGEST = 60.0
 """Longest Retry-After that is waited for, in seconds."""
 
 
-class OvertakenError(TransferError):
-    """Other mirrors were much faster."""
-
-
 class Terms(NamedTuple):
     """The settings that all sources of a run share."""
 
@@ -160,9 +156,9 @@ class RangeSource:
     def fetch(self, new_file: NewFile, ranges: SharedRanges) -> TransferError | None:
         """Fetch some of `ranges`, until none is left for it; return an early failure, or None.
 
-        Waits if the server is full.  `OvertakenError`: other mirrors were faster.  What it did not
-        complete is left to the others.  Raises `OutOfTimeError` at the deadline, `OSError` if the
-        disk cannot take it.
+        Waits if the server is full.  Other mirrors that are much faster count as a failure.  What
+        it did not complete is left to the others.  Raises `OutOfTimeError` at the deadline,
+        `OSError` if the disk cannot take it.
         """
         self._received = 0
         attempt, pause = partial(self._fetch_once, new_file, ranges), partial(self._pause, ranges)
@@ -181,7 +177,7 @@ class RangeSource:
             self._terms.tally.completed(self._number, self._received)
         if failure is None and ranges.is_overtaken(self._number):
             self.close()
-            failure = OvertakenError(
+            failure = TransferError(
                 f"{self.url}: much slower than the other URLs",
                 hint="it is used for large files as a last resort",
             )
