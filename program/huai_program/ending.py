@@ -27,15 +27,15 @@ def conclude(
     program: str,
     run: Callable[[], int | None],
     *,
-    usage_error: type[Exception],
-    abort: type[Exception],
     as_json: bool,
+    usage_errors: tuple[type[Exception], ...] = (),
+    aborts: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
     **about: object,
 ) -> int:
     """Call `run`, print its error if it fails, and return the exit code.
 
-    `program` is its name in messages.  `usage_error` is the library's exception for wrong
-    arguments, `abort` the one for Ctrl-C.  `about` are values for a JSON error, such as the module.
+    `program` is its name in messages.  `usage_errors` are the library's exceptions for wrong
+    arguments, `aborts` those for Ctrl-C.  `about` are values for a JSON error, such as the module.
     An unexpected exception is raised.  After the return, a signal ends the process at once: nothing
     would catch its exception.
     """
@@ -58,9 +58,9 @@ def conclude(
             f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
         )
         return failed(ExitCode.FILE_IO, f"{where}{error.strerror}", hint)
-    except usage_error as error:
+    except usage_errors as error:
         return failed(ExitCode.USAGE, _usage(error), f"see {_command_name(program, error)} --help")
-    except (KeyboardInterrupt, abort):
+    except aborts:
         return failed(ExitCode.INTERRUPTED)
     except _TerminatedError:
         return failed(ExitCode.TERMINATED)

@@ -152,8 +152,8 @@ class Downstream:
                     lambda: command_line.main(
                         ["--root", str(self.root), *arguments], "huai-client", standalone_mode=False
                     ),
-                    usage_error=click.ClickException,
-                    abort=click.Abort,
+                    usage_errors=(click.ClickException,),
+                    aborts=(KeyboardInterrupt, click.Abort),
                     as_json="--json" in arguments,
                 )
             finally:

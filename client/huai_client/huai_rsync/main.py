@@ -24,21 +24,10 @@ _PATIENCE_SECONDS = 10.0
 """The seconds that the real rsync waits for a sync of the same tree."""
 
 
-class _UnusedError(Exception):
-    """An error that is never raised: `conclude` needs the errors of a command line library."""
-
-
 def main() -> None:
     """Run the program; end with rsync's exit code, and its message after a failure."""
     output = Output()
-    code = conclude(
-        "huai-rsync",
-        lambda: _run(sys.argv[1:]),
-        usage_error=_UnusedError,
-        abort=_UnusedError,
-        as_json=False,
-    )
-    code = output.code(code)
+    code = output.code(conclude("huai-rsync", lambda: _run(sys.argv[1:]), as_json=False))
     if code:
         from huai_client.huai_rsync.environment import ENDINGS
 

@@ -60,8 +60,8 @@ def run_and_exit(
     code = conclude(
         name,
         lambda: command_line.main(prog_name=name, standalone_mode=False),
-        usage_error=click.ClickException,
-        abort=click.Abort,
+        usage_errors=(click.ClickException,),
+        aborts=(KeyboardInterrupt, click.Abort),
         as_json="--json" in sys.argv,
     )
     end(output.code(code))

@@ -15,15 +15,11 @@ from huai_program.locking import locked
 from huai_schema.errors import ExitCode
 
 
-class _NeverError(Exception):
-    """A usage error that is never raised."""
-
-
 def _end_with(code: int) -> int:
     def run() -> int:
         raise OSError(code, os.strerror(code), "/srv/file")
 
-    return conclude("huai", run, usage_error=_NeverError, abort=_NeverError, as_json=False)
+    return conclude("huai", run, as_json=False)
 
 
 @pytest.mark.parametrize("code", DISK_HINTS)
@@ -60,7 +56,7 @@ def test_a_signal_after_the_end_ends_the_process_without_a_word(ending: str) -> 
         import os, signal, sys
         from huai_program.ending import conclude
         run = lambda: {ending}
-        values = dict(usage_error=ZeroDivisionError, abort=KeyError, as_json=False)
+        values = dict(usage_errors=(ZeroDivisionError,), as_json=False)
         code = conclude("huai", run, **values)
         os.kill(os.getpid(), signal.SIGTERM)
     """

@@ -100,8 +100,8 @@ def run_all(
         return conclude(
             name,
             partial(begin, name),
-            usage_error=click.ClickException,
-            abort=click.Abort,
+            usage_errors=(click.ClickException,),
+            aborts=(KeyboardInterrupt, click.Abort),
             as_json=console.as_json,
             module=name,
         )
