@@ -85,11 +85,6 @@ impl<S: Source> Records<S> {
         &self.found
     }
 
-    /// Return the number of all records.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     /// Read the next record, with its inflated bytes in `content`; `None` after the last one, which must end the
     /// pack.  Its base must be an earlier record, or an id.  Spends `budget`.
     pub fn next(

@@ -77,11 +77,6 @@ impl Resolved {
         &self.bases
     }
 
-    /// Return the number of objects.
-    pub fn len(&self) -> usize {
-        self.order.len()
-    }
-
     /// Return true if the pack is empty.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()

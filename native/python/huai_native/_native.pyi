@@ -258,10 +258,6 @@ class BlockIndex:
         """
 
     @property
-    def size(self) -> int:
-        """The size of the file in bytes."""
-
-    @property
     def block_size(self) -> int:
         """The size in bytes of each block but the last."""
 

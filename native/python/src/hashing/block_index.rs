@@ -89,11 +89,6 @@ impl BlockIndex {
     }
 
     #[getter]
-    fn size(&self) -> u64 {
-        self.0.size()
-    }
-
-    #[getter]
     fn block_size(&self) -> u64 {
         self.0.block_size()
     }
