@@ -139,7 +139,7 @@ impl TreeReader {
             threads,
         };
         let how = digests.as_ref().map(|it| (it.threads, it.holes));
-        let opened = wait(py, |_| {
+        let (scan, contents) = wait(py, |_| {
             let mut scan = Scan::open(root, options)?;
             if let Some(live) = live {
                 scan = scan.of_snapshot(&live)?;
@@ -147,9 +147,8 @@ impl TreeReader {
             let open = |(threads, holes): (_, Option<_>)| {
                 Contents::open(root, threads, holes.unwrap_or(u64::MAX))
             };
-            Ok((scan, how.map(open).transpose()?))
+            huai_sys::error::Result::Ok((scan, how.map(open).transpose()?))
         })?;
-        let (scan, contents) = opened.map_err(|error| raise(py, &error))?;
         Ok(Self {
             scan: Guarded::new(scan),
             check_readable,
@@ -346,7 +345,7 @@ impl TreeReader {
         work: impl FnOnce(&Calls, &Stop) -> Result<T> + Send,
     ) -> PyResult<T> {
         let calls = Calls::default();
-        let done = wait(py, |stop| work(&calls, stop))?;
+        let done = wait(py, |stop| PyResult::Ok(work(&calls, stop)))?;
         match calls.raised() {
             Some(error) => Err(error),
             None => done.map_err(|failure| self.raise(py, failure)),
@@ -452,14 +451,13 @@ pub(crate) fn relink(
 ) -> PyResult<(Vec<u8>, Vec<u8>)> {
     let groups = groups.into_iter();
     let groups = groups.map(|paths| paths.into_iter().map(RelPath::trusted).collect());
-    let relinked = wait(py, |stop| {
+    let (tree, pairs) = wait(py, |stop| {
         set_links(
             &mut past.lookup(),
             groups.collect(),
             &mut writer.until(stop),
         )
     })?;
-    let (tree, pairs) = relinked.map_err(refuse)?;
     Ok((tree.as_bytes().to_vec(), pairs))
 }
 

@@ -131,7 +131,7 @@ impl EntryList {
     /// Write the git tree of all entries, which ends the list; returns its id and the totals.
     fn write_tree(&self, py: Python<'_>, writer: Writer) -> PyResult<(Vec<u8>, Counts)> {
         let list = self.take_list()?;
-        let written = wait(py, |stop| list.write_tree(&mut writer.until(stop)))?.map_err(refuse)?;
+        let written = wait(py, |stop| list.write_tree(&mut writer.until(stop)))?;
         let counts = counts(written.totals, written.directories);
         Ok((written.tree.as_bytes().to_vec(), counts))
     }
@@ -149,7 +149,7 @@ impl EntryList {
         let LentSnapshot { snapshot, limit } = past;
         let amend =
             |stop: &_| list.amend(&snapshot, limit, &removed_paths, &mut writer.until(stop));
-        let amended = wait(py, amend)?.map_err(refuse)?;
+        let amended = wait(py, amend)?;
         Ok((
             amended.tree.as_bytes().to_vec(),
             counts(amended.added, amended.added_directories),
@@ -195,7 +195,7 @@ impl RsyncList {
         let answer = if data.len() < SHORT {
             py.detach(feed)
         } else {
-            wait(py, |_| feed())?
+            wait(py, |_| feed())
         };
         Ok(PyBytes::new(py, &answer?))
     }
@@ -240,7 +240,7 @@ impl TextList {
             let mut entries = self.entries.get().0.lock();
             let entries = entries.as_mut().ok_or_else(is_written)?;
             self.list.lock().feed(data, entries).map_err(refuse)
-        })?
+        })
     }
 
     /// End the list, and add the directories that it does not name; a `FormatError` if it is
@@ -250,7 +250,7 @@ impl TextList {
             let mut entries = self.entries.get().0.lock();
             let entries = entries.as_mut().ok_or_else(is_written)?;
             self.list.lock().finish(entries).map_err(refuse)
-        })?
+        })
     }
 
     /// True if a file had a digest of another kind than BLAKE3.
@@ -271,7 +271,7 @@ pub(crate) fn compare_file_lists(
     old: Py<PyAny>,
     new: Py<PyAny>,
 ) -> PyResult<ListChanges> {
-    let changes = wait(py, |_| compare_lists(PyFile(old), PyFile(new)))?.map_err(refuse)?;
+    let changes = wait(py, |_| compare_lists(PyFile(old), PyFile(new)))?;
     let sorted = |paths: HashSet<Vec<u8>>| {
         let mut paths: Vec<_> = paths.into_iter().collect();
         paths.sort_unstable();
@@ -302,7 +302,7 @@ pub(crate) fn read_recent(
     since: Option<&str>,
 ) -> PyResult<RecentEvents> {
     let since = since.map(Epoch::parse).transpose().map_err(refuse)?;
-    let file = wait(py, |_| recent::read_recent(PyFile(file), since))?.map_err(refuse)?;
+    let file = wait(py, |_| recent::read_recent(PyFile(file), since))?;
     Ok((
         file.newest.map(|epoch| epoch.to_string()),
         file.is_complete,

@@ -22,7 +22,7 @@ use crate::candidates::owners::Owners;
 use crate::candidates::table::{Candidates, Renames};
 use crate::candidates::table_rows::TableRows;
 use crate::stage::arrived::Places;
-use crate::stage::copy::{Failure, Folders, Ways, area_of, ways};
+use crate::stage::copy::{Failure, Folders, Ways, area_of, failure, ways};
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::{wait, wait_checking, wait_reporting};
@@ -115,8 +115,7 @@ impl Tree {
     /// Restore the modes of directories that were made writable; returns the paths where this
     /// failed.
     fn restore_modes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let restored = wait(py, |stop| self.opened(|tree| Ok(tree.restore_modes(stop))))?;
-        let failed = restored.map_err(|error| raise(py, &error))?;
+        let failed = wait(py, |stop| self.opened(|tree| Ok(tree.restore_modes(stop))))?;
         PyList::new(py, failed.iter().map(|path| PyBytes::new(py, path)))
     }
 
@@ -143,7 +142,6 @@ impl Tree {
                 self.opened(|tree| tree.survey(table, &numbers, renames, stop))
             })
         })?;
-        let refused = refused.map_err(|error| raise(py, &error))?;
         let problem = |Refused { path, errno }: Refused| {
             (PyBytes::new(py, &path), errno.map(Errno::raw_os_error))
         };
@@ -165,15 +163,12 @@ impl Tree {
             damaged: &damaged,
             threads,
         };
-        let hashed = candidates.change(|table| {
+        let problem = candidates.change(|table| {
             wait_checking(py, Some(check.as_unbound()), |stop| {
                 self.opened(|tree| tree.hash(table, &renames.0, hashing, stop))
             })
         })?;
-        let failure = hashed.map_err(|error| raise(py, &error))?;
-        let problem =
-            |Error { path, errno, .. }: Error| (PyBytes::new(py, &path), errno.raw_os_error());
-        Ok(failure.map(problem))
+        Ok(failure(py, problem))
     }
 
     /// Carry out one kind of step for `items`, in order until the first failure; returns the number done, and that
@@ -270,17 +265,17 @@ impl Tree {
         let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
             self.opened(|tree| tree.stage_copies(&items, until, area_of(area, done), stop))
         })?;
-        ways(py, staged)
+        Ok(ways(py, staged))
     }
 
     /// Write all changes of the file system to disk.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, |_| self.opened(|tree| tree.sync()))?.map_err(|error| raise(py, &error))
+        wait(py, |_| self.opened(|tree| tree.sync()))
     }
 
     /// Write the names in the root and its attributes to disk.
     fn sync_root(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, |_| self.opened(|tree| tree.sync_root()))?.map_err(|error| raise(py, &error))
+        wait(py, |_| self.opened(|tree| tree.sync_root()))
     }
 
     /// Close all handles; other calls fail with `BADF` then.
@@ -365,8 +360,7 @@ impl Tree {
         work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> RowResult + Send,
     ) -> PyResult<Outcome<'py>> {
         let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, items, stop))))?;
-        row.map(|row| outcome(py, row))
-            .map_err(|error| raise(py, &error))
+        Ok(outcome(py, row))
     }
 }
 

@@ -122,7 +122,7 @@ impl PublishOrder {
                 stages(order, items, stop)
             }),
         };
-        Ok(PyBytes::new(py, &stages?.map_err(refuse)?))
+        Ok(PyBytes::new(py, &stages?))
     }
 
     /// Return the stage of a path, the place of the rule that decided, and the number of the

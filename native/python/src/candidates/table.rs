@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
+use huai_git::error::Result;
 use huai_plan::candidates::{self, Attribute, Changes, EntryKind, LocalState, Row, Stated};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -15,7 +16,6 @@ use super::plan::Plan;
 use crate::packs::lent::LentSnapshot;
 use crate::snapshots::columns::all_bytes;
 use crate::snapshots::filter::{Filter, ModeTable, modes_of};
-use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -82,16 +82,15 @@ impl Candidates {
         self.change(|table| {
             let before = table.rows().len();
             let mut changes = Changes::new(table, selector, modes);
-            let ended = wait(py, |stop| {
+            wait(py, |stop| {
                 loop {
                     let ended = comparison.advance(&mut changes)?;
                     if ended || changes.is_over() || stop.is_set() {
-                        return Ok(());
+                        return Result::Ok(());
                     }
                     changes.allow_more();
                 }
             })?;
-            ended.map_err(refuse)?;
             if let Some(error) = changes.full {
                 return Err(full(error));
             }

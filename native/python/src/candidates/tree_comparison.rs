@@ -170,7 +170,7 @@ impl TreeComparison {
         let outcome = wait_checking(py, check, |stop| {
             let mut comparison = self.comparison.lock();
             let ended = comparison.advance(&number_of, stop, to);
-            ended.map(|ended| (ended, comparison.position()))
+            PyResult::Ok(ended.map(|ended| (ended, comparison.position())))
         })?;
         match raised.into_inner() {
             Some(error) => Err(error),

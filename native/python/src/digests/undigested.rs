@@ -2,10 +2,10 @@
 
 use huai_format::path::RelPath;
 use huai_format::walks::{Undigested, UndigestedFile};
+use huai_git::error::Result;
 use pyo3::prelude::*;
 
 use crate::packs::lent::LentSnapshot;
-use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
 /// Files, bytes, the last file, lists.
@@ -28,9 +28,8 @@ pub(crate) fn find_undigested(
         while let Some(listing) = walk.next(&lent.snapshot)? {
             gathered.gather(&listing)?;
         }
-        Ok(gathered)
+        Result::Ok(gathered)
     })?;
-    let gathered = gathered.map_err(refuse)?;
     let (files, size) = (gathered.files, gathered.bytes);
     let newest = gathered.newest();
     let last = newest.last();

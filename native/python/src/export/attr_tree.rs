@@ -5,7 +5,7 @@ use huai_tree::attr_tree::{self, NewAttributes, NewEntry, NewKind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::sys::errors::{raise, refuse};
+use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -28,9 +28,8 @@ impl Maker {
         building: Option<&[u8]>,
         privileged: bool,
     ) -> PyResult<Self> {
-        wait(py, |_| attr_tree::Maker::open(root, building, privileged))?
+        wait(py, |_| attr_tree::Maker::open(root, building, privileged))
             .map(|maker| Self(Guarded::new(maker)))
-            .map_err(|error| raise(py, &error))
     }
 
     fn make_file(
@@ -74,15 +73,14 @@ impl Maker {
         lines: &[u8],
         owners: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let outcome = wait(py, |stop| {
+        wait(py, |stop| {
             let mut maker = self.0.lock();
             let Some(owners) = &owners else {
                 return maker.make_leaves(path, lines, None, stop);
             };
             let mut numbers = |user: &[u8], group: &[u8]| look_up(owners, user, group);
             maker.make_leaves(path, lines, Some(&mut numbers), stop)
-        })?;
-        outcome.map_err(refuse)
+        })
     }
 
     fn set_attributes(

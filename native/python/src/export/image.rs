@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::snapshots::listings::for_each_listing;
-use crate::sys::errors::{raise, refuse};
+use crate::sys::errors::raise;
 use crate::sys::wait::wait;
 
 /// Write an image to the empty file at `path` from the listings: those with hardlinks, then all.
@@ -22,7 +22,7 @@ pub(crate) fn write_image(
 ) -> PyResult<(Option<u32>, u64)> {
     let file = ImageFile::open(path).map_err(|error| raise(py, &error))?;
     let [first, second] = &listings;
-    let written = wait(py, |stop| {
+    wait(py, |stop| {
         let mut builder = ImageBuilder::new(file);
         for_each_listing(first, stop, |listing| {
             builder.count_links(listing.path, listing.leaves)
@@ -36,9 +36,8 @@ pub(crate) fn write_image(
                 &mut owners,
             )
         })?;
-        Ok((builder.finish(&uuid)?, builder.entries()))
-    })?;
-    written.map_err(refuse)
+        Result::Ok((builder.finish(&uuid)?, builder.entries()))
+    })
 }
 
 /// A Python function that looks up the numbers of owners.

@@ -38,7 +38,6 @@ impl BlockIndex {
             return Ok(None);
         }
         let index = wait(py, |stop| content.index(block, threads, stop))?;
-        let index = index.map_err(|error| raise(py, &error))?;
         Ok(index.map(Self))
     }
 
@@ -83,7 +82,6 @@ impl BlockIndex {
             };
             engine::assemble(target, &self.0, sources, threads, (done, stop))
         })?;
-        let assembled = assembled.map_err(|error| raise(py, &error))?;
         let bytes = (assembled.same, assembled.found, assembled.zeros);
         Ok((pairs(assembled.missing), bytes, assembled.is_clone))
     }
@@ -113,7 +111,7 @@ impl BlockIndex {
         let wrong = wait(py, |stop| {
             engine::wrong_ranges(handle, &self.0, &ranges, threads, stop)
         })?;
-        wrong.map(pairs).map_err(|error| raise(py, &error))
+        Ok(pairs(wrong))
     }
 }
 
@@ -136,8 +134,7 @@ type Assembled = (Ranges, (u64, u64, u64), bool);
 #[pyfunction]
 pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
     let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
-    let patched = wait(py, |stop| engine::patch(target, patch, &ranges, stop))?;
-    patched.map_err(|error| raise(py, &error))
+    wait(py, |stop| engine::patch(target, patch, &ranges, stop))
 }
 
 /// Reserve the space that `patch_file` needs; an `OSError` if there is too little.
@@ -149,8 +146,7 @@ pub(crate) fn reserve_patch(
     ranges: Ranges,
 ) -> PyResult<()> {
     let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
-    let reserved = wait(py, |_| engine::reserve(target, patch, &ranges))?;
-    reserved.map_err(|error| raise(py, &error))
+    wait(py, |_| engine::reserve(target, patch, &ranges))
 }
 
 /// Convert ranges to begin and end.

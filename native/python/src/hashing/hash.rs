@@ -47,10 +47,9 @@ pub(crate) fn hash_file(
     let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
     let digest = if content.size <= FEW {
         py.detach(|| content.hash(1, &Stop::default()))
+            .map_err(|error| raise(py, &error))
     } else {
-        wait_checking(py, check.as_ref(), |stop| content.hash(threads, stop))?
+        wait_checking(py, check.as_ref(), |stop| content.hash(threads, stop))
     };
-    digest
-        .map(|digest| PyBytes::new(py, &digest))
-        .map_err(|error| raise(py, &error))
+    Ok(PyBytes::new(py, &digest?))
 }

@@ -39,7 +39,7 @@ impl Digested {
         let batch = wait(py, |_| {
             let mut open = self.1.try_lock()?;
             open.batch(&self.0, files, size).map_err(refuse)
-        })??;
+        })?;
         let row = |file: &DigestedFile| {
             let path = PyBytes::new(py, file.path.as_bytes());
             (path, file.size, file.mtime, PyBytes::new(py, &file.digest))
@@ -56,8 +56,7 @@ pub(crate) struct Scrub(scrub::Scrub);
 impl Scrub {
     #[new]
     fn new(py: Python<'_>, root: &[u8]) -> PyResult<Self> {
-        let opened = wait(py, |_| scrub::Scrub::open(root))?;
-        opened.map(Self).map_err(|error| raise(py, &error))
+        wait(py, |_| scrub::Scrub::open(root)).map(Self)
     }
 
     /// Return inode and ctime of the entry at `path`; `None` if it is missing.
@@ -82,7 +81,7 @@ impl Scrub {
                 mtime: *mtime,
                 digest: *digest,
             });
-            self.0.read(expected, stop)
+            PyResult::Ok(self.0.read(expected, stop))
         })?;
         for verdict in &verdicts {
             match verdict {

@@ -134,7 +134,7 @@ impl Packs {
     ) -> PyResult<()> {
         let request = SendRequest { commits, known };
         let put = put.as_unbound();
-        let outcome = wait(py, |stop| {
+        wait(py, |stop| {
             let stopped = || stop.is_set();
             // What is read here is our own.
             let budget = Budget::new(u64::MAX, &stopped);
@@ -143,8 +143,7 @@ impl Packs {
                 outcome.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
             };
             send_from(&mut self.0.lock(), request, &budget, &mut put)
-        })?;
-        outcome.map_err(refuse)
+        })
     }
 }
 

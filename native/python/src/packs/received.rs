@@ -16,7 +16,6 @@ use pyo3::types::PyBytes;
 
 use super::lent::LentObjects;
 use super::read::parse_oid;
-use crate::sys::errors::refuse;
 use crate::sys::wait::wait_checking;
 
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
@@ -85,13 +84,12 @@ fn spending<T: Send>(
     work: u64,
     call: impl FnOnce(&mut Budget<'_>) -> Result<T> + Send,
 ) -> PyResult<(T, u64)> {
-    let (outcome, left) = wait_checking(py, Some(check.as_unbound()), |stop| {
+    wait_checking(py, Some(check.as_unbound()), |stop| {
         let stopped = || stop.is_set();
         let mut budget = Budget::new(work, &stopped);
-        let outcome = call(&mut budget);
-        (outcome, budget.left())
-    })?;
-    Ok((outcome.map_err(refuse)?, work.saturating_sub(left)))
+        let outcome = call(&mut budget)?;
+        Result::Ok((outcome, work.saturating_sub(budget.left())))
+    })
 }
 
 /// Objects by a Python object with `find(oid)` and `in`.

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::read::parse_oid;
-use crate::sys::errors::{raise, refuse};
+use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -41,9 +41,8 @@ impl PackWriter {
     ) -> PyResult<Self> {
         wait(py, |_| {
             writer::PackWriter::open(folder, known.unwrap_or(folder), name, threads)
-        })?
+        })
         .map(|writer| Self(Guarded::new(writer)))
-        .map_err(refuse)
     }
 
     fn __len__(&self) -> usize {
@@ -59,13 +58,13 @@ impl PackWriter {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let kind =
             Kind::parse(kind).ok_or_else(|| PyValueError::new_err("not a kind of object"))?;
-        let oid = wait(py, |_| self.lock().write(kind, data))?.map_err(refuse)?;
+        let oid = wait(py, |_| self.lock().write(kind, data))?;
         Ok(PyBytes::new(py, oid.as_bytes()))
     }
 
     /// Make the pack durable and visible; returns its name, `None` if it has no objects.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let name = wait(py, |_| self.lock().finish())?.map_err(refuse)?;
+        let name = wait(py, |_| self.lock().finish())?;
         Ok(name.map(|name| PyBytes::new(py, &name)))
     }
 

@@ -10,7 +10,6 @@ use pyo3::types::PyBytes;
 
 use super::calls::parse_patterns;
 use super::change_list::ChangeList;
-use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -37,7 +36,6 @@ impl TreeWatch {
             most,
         };
         let opened = wait(py, |stop| tree_watch::TreeWatch::open(root, options, stop))?;
-        let opened = opened.map_err(|error| raise(py, &error))?;
         Ok(Self(Guarded::new(opened)))
     }
 
@@ -49,7 +47,6 @@ impl TreeWatch {
     /// root was moved.
     fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
         let changes = wait(py, |stop| self.0.lock().read(stop))?;
-        let changes = changes.map_err(|error| raise(py, &error))?;
         Ok((changes.events, changes.lost, changes.gone))
     }
 

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::packs::lent::{LentSnapshot, Reader};
-use crate::sys::errors::{raise, refuse};
+use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -32,7 +32,7 @@ impl BundleReader {
     /// Return the next bytes, at least `enough` unless they are the last; empty at the end.
     fn read<'py>(&self, py: Python<'py>, enough: usize) -> PyResult<Bound<'py, PyBytes>> {
         let reader = &mut *self.0.try_lock()?;
-        let part = wait(py, |stop| reader.read(enough, stop))?.map_err(refuse)?;
+        let part = wait(py, |stop| reader.read(enough, stop))?;
         Ok(PyBytes::new(py, &part))
     }
 }

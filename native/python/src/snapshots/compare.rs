@@ -46,7 +46,7 @@ pub(crate) fn count_changes(
 ) -> PyResult<(u64, u64, u64, u64, u64)> {
     let (old, new) = ((old.snapshot, old.limit), (new.snapshot, new.limit));
     let counted = wait(py, |stop| diff::count(old, new, &|| stop.is_set()))?;
-    let counts = counted.map_err(refuse)?.unwrap_or_default();
+    let counts = counted.unwrap_or_default();
     Ok((
         counts.added,
         counts.removed,

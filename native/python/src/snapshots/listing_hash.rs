@@ -6,7 +6,6 @@ use pyo3::types::PyBytes;
 
 use crate::packs::lent::Reader;
 use crate::packs::read::parse_oid;
-use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
@@ -33,7 +32,7 @@ impl ListingHashes {
         let hash = wait(py, |stop| {
             self.0.lock().of_tree(tree, &reader, &|| stop.is_set())
         })?;
-        Ok(PyBytes::new(py, &hash.map_err(refuse)?))
+        Ok(PyBytes::new(py, &hash))
     }
 
     /// The number of bytes at the start of the records that are whole records.

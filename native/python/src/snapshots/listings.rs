@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use crate::packs::writer::Writer;
-use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
 /// Call `work` for each of `listings`, an iterable of Python's, whose exceptions are passed on;
@@ -50,5 +49,5 @@ pub(crate) fn write_tree(py: Python<'_>, listings: Py<PyAny>, writer: Writer) ->
         for_each_listing(&listings, stop, add)?;
         layout.finish(&mut writer.until(stop))
     })?;
-    Ok(tree.map_err(refuse)?.as_bytes().to_vec())
+    Ok(tree.as_bytes().to_vec())
 }

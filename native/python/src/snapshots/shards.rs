@@ -9,7 +9,6 @@ use pyo3::types::PyBytes;
 
 use crate::packs::lent::LentSnapshot;
 use crate::packs::read::parse_oid;
-use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
 #[pyfunction]
@@ -27,7 +26,8 @@ pub(crate) fn plan_shards(
         let LentSnapshot { snapshot, limit } = &lent;
         walks::plan_shards(snapshot, EntryLimit::new(*limit), most, &counts)
     })?;
-    let planned = planned.map_err(refuse)?.into_iter();
-    let planned = planned.map(|(path, entries)| (PyBytes::new(py, path.as_bytes()), entries));
+    let planned = planned
+        .into_iter()
+        .map(|(path, entries)| (PyBytes::new(py, path.as_bytes()), entries));
     Ok(planned.collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
-use huai_sys::error::{Error, Result};
+use huai_sys::error::Error;
 use huai_tree::publish;
 use huai_tree::stage::copy::{self, Area, CopyArrival, Limits, Origin, Twin, Way};
 use pyo3::prelude::*;
@@ -12,7 +12,6 @@ use pyo3::types::PyBytes;
 use super::arrived::Places;
 use super::verify::{Finish, build_requests};
 use crate::candidates::table_rows::TableRows;
-use crate::sys::errors::raise;
 use crate::sys::wait::wait_reporting;
 
 /// The folders of copies and of links, and the number of hashing threads.
@@ -47,7 +46,7 @@ pub(crate) fn copy_twins<'py>(
     let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
         copy::copy_twins(&items, area_of(area, done), stop)
     })?;
-    ways(py, staged)
+    Ok(ways(py, staged))
 }
 
 /// Convert Python's folders and threads for staging; `done` counts the bytes that are read.
@@ -61,10 +60,9 @@ pub(crate) fn area_of((folder, ready, threads): Folders, done: &AtomicU64) -> Ar
 }
 
 /// Convert the result of staging: a byte for each file, and the failure that ended the row.
-pub(crate) fn ways(py: Python<'_>, staged: Result<copy::Ways>) -> PyResult<Ways<'_>> {
-    let staged = staged.map_err(|error| raise(py, &error))?;
+pub(crate) fn ways(py: Python<'_>, staged: copy::Ways) -> Ways<'_> {
     let ways: Vec<u8> = staged.ways.into_iter().map(number).collect();
-    Ok((PyBytes::new(py, &ways), failure(py, staged.failure)))
+    (PyBytes::new(py, &ways), failure(py, staged.failure))
 }
 
 /// Return the number of a way, as `_native.pyi` lists them.
@@ -78,7 +76,7 @@ fn number(way: Option<Way>) -> u8 {
 }
 
 /// Convert a failure to path and errno.
-fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
+pub(crate) fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
     error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
 }
 
@@ -101,7 +99,6 @@ pub(crate) fn copy_files<'py>(
     let copies = wait_reporting(py, hear.as_unbound(), |done, stop| {
         Origin::reopen(source)?.copy(&files, folder, &limits, done, stop)
     })?;
-    let copies = copies.map_err(|error| raise(py, &error))?;
     let arrivals: Vec<u8> = copies.arrivals.into_iter().map(verdict).collect();
     Ok((PyBytes::new(py, &arrivals), failure(py, copies.failure)))
 }

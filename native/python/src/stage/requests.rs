@@ -6,7 +6,6 @@ use pyo3::types::PyBytes;
 
 use crate::candidates::table_rows::TableRows;
 use crate::packs::lent::LentSnapshot;
-use crate::sys::errors::refuse;
 use crate::sys::wait::wait;
 
 /// Return the names of files, each after `start` and ended by NUL, and the number of directories that are requested
@@ -21,6 +20,6 @@ pub(crate) fn request_names<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, usize)> {
     let lookup = commit.map(LentSnapshot::lookup);
     let paths: Vec<&[u8]> = files.paths().collect();
-    let request = wait(py, |_| RequestNames::of(&paths, start, lookup))?.map_err(refuse)?;
+    let request = wait(py, |_| RequestNames::of(&paths, start, lookup))?;
     Ok((PyBytes::new(py, &request.names), request.directories))
 }

@@ -8,7 +8,6 @@ use pyo3::types::PyBytes;
 
 use crate::candidates::owners::Owners;
 use crate::candidates::table_rows::TableRows;
-use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_checking};
 
 /// Return the places, in order, of the files of more than `least` bytes that exist below `root`; with any, also those
@@ -22,14 +21,13 @@ pub(crate) fn comparable(
     few: usize,
 ) -> PyResult<Vec<usize>> {
     let keys = files.keys().map(|key| (key.path, key.size));
-    wait(py, |stop| verify::comparable(root, keys, least, few, stop))?
-        .map_err(|error| raise(py, &error))
+    wait(py, |stop| verify::comparable(root, keys, least, few, stop))
 }
 
 /// Write all changes of the file system of an open directory to disk.
 #[pyfunction]
 pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
-    wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
+    wait(py, |_| verify::write_back(folder))
 }
 
 /// Verify the files below `folder`, and set the attributes of the right ones with `finish`; returns a byte for each.
@@ -48,7 +46,6 @@ pub(crate) fn verify_arrived<'py>(
     let run = Run { cut, placed };
     let work = |stop: &_| verify::verify(folder, &files, &run, threads, stop);
     let arrivals = wait_checking(py, Some(check.as_unbound()), work)?;
-    let arrivals = arrivals.map_err(|error| raise(py, &error))?;
     let verdicts: Vec<u8> = arrivals.into_iter().map(number).collect();
     Ok(PyBytes::new(py, &verdicts))
 }

@@ -10,6 +10,30 @@ use pyo3::types::PyBytes;
 import_exception!(huai_schema.errors, FormatError);
 import_exception!(huai_schema.errors, MissingObjectError);
 
+/// A failure that becomes an exception.
+pub(crate) trait Raise {
+    /// Make the exception.
+    fn raise(self, py: Python<'_>) -> PyErr;
+}
+
+impl Raise for Error {
+    fn raise(self, py: Python<'_>) -> PyErr {
+        raise(py, &self)
+    }
+}
+
+impl Raise for FormatFailure {
+    fn raise(self, _: Python<'_>) -> PyErr {
+        refuse(self)
+    }
+}
+
+impl Raise for PyErr {
+    fn raise(self, _: Python<'_>) -> PyErr {
+        self
+    }
+}
+
 /// Make an `OSError` with the path, whose text is the meaning of the errno.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let errno = error.errno.raw_os_error();

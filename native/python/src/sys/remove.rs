@@ -2,12 +2,10 @@
 
 use pyo3::prelude::*;
 
-use super::errors::raise;
 use super::wait::wait;
 
 /// Remove a name in an open directory with everything below it; it may be missing.
 #[pyfunction]
 pub(crate) fn remove_all(py: Python<'_>, folder: u32, name: &[u8]) -> PyResult<()> {
-    let removed = wait(py, |stop| huai_sys::remove::remove_all(folder, name, stop))?;
-    removed.map_err(|error| raise(py, &error))
+    wait(py, |stop| huai_sys::remove::remove_all(folder, name, stop))
 }

@@ -12,21 +12,26 @@ use std::time::Duration;
 use huai_sys::stop::Stop;
 use pyo3::prelude::*;
 
+use super::errors::Raise;
+
 /// How often to look for signals.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Return the result of `work`, which runs on another thread.  If a signal's handler raises an
-/// exception, `work` is told to stop, and the exception is raised at its end.
-pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
+/// Return the result of `work`, which runs on another thread; its failure is raised.  If a signal's
+/// handler raises an exception, `work` is told to stop, and that exception is raised at its end.
+pub(crate) fn wait<T: Send, E: Raise + Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Stop) -> Result<T, E> + Send,
+) -> PyResult<T> {
     wait_checking(py, None, work)
 }
 
 /// Return the result of `work` as `wait` does; `check` is called ten times a second, and its
 /// exception ends the work as well.
-pub(crate) fn wait_checking<T: Send>(
+pub(crate) fn wait_checking<T: Send, E: Raise + Send>(
     py: Python<'_>,
     check: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Stop) -> T + Send,
+    work: impl FnOnce(&Stop) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let check = |py: Python<'_>, _: &Stop| check.map_or(Ok(()), |check| check.call0(py).map(drop));
     wait_polling(py, check, work)
@@ -34,10 +39,10 @@ pub(crate) fn wait_checking<T: Send>(
 
 /// Return the result of `work` as `wait` does; `report` is called ten times a second with the
 /// progress of the work.  If it returns false, `work` is told to stop, and its result returned.
-pub(crate) fn wait_reporting<T: Send>(
+pub(crate) fn wait_reporting<T: Send, E: Raise + Send>(
     py: Python<'_>,
     report: &Py<PyAny>,
-    work: impl FnOnce(&AtomicU64, &Stop) -> T + Send,
+    work: impl FnOnce(&AtomicU64, &Stop) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let done = AtomicU64::new(0);
     let report_progress = |py: Python<'_>, stop: &Stop| {
@@ -52,14 +57,14 @@ pub(crate) fn wait_reporting<T: Send>(
 
 /// Return the result of `work`, on a separate thread; an exception of a signal's handler or of
 /// `check` stops it.  An exception, too, if no thread can be created.
-fn wait_polling<T: Send>(
+fn wait_polling<T: Send, E: Raise + Send>(
     py: Python<'_>,
     check: impl Fn(Python<'_>, &Stop) -> PyResult<()> + Sync,
-    work: impl FnOnce(&Stop) -> T + Send,
+    work: impl FnOnce(&Stop) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let stop = Stop::default();
     let check = &check;
-    py.detach(|| {
+    let outcome = py.detach(|| {
         thread::scope(|scope| {
             let (working, worker_ended) = mpsc::channel::<()>();
             let stop = &stop;
@@ -76,7 +81,8 @@ fn wait_polling<T: Send>(
             let outcome = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
             raised.map(|()| outcome)
         })
-    })
+    });
+    outcome?.map_err(|failure| failure.raise(py))
 }
 
 /// Handle signals, and call `check`; returns the first exception.
