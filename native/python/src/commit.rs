@@ -29,6 +29,7 @@ use crate::packs::read::parse_oid;
 use crate::packs::writer::Writer;
 use crate::scan::calls::{Calls, Owners, number, parse_patterns};
 use crate::scan::change_list::ChangeList;
+use crate::snapshots::compare::{Changes, changes_of};
 use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::pace::Pace;
@@ -39,8 +40,6 @@ const SHOWN: usize = 20;
 
 /// Files, directories, symlinks, bytes.
 pub(crate) type Counts = (u64, u64, u64, u64);
-/// Entries added, removed, changed, moved; new bytes.
-type Changes = (u64, u64, u64, u64, u64);
 /// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
 /// that were read, their bytes, and those that have no digest because of their holes.
 type CommitReport = (
@@ -270,14 +269,7 @@ impl TreeReader {
             let amended = &listed.amended;
             let added = counts(amended.added, amended.added_directories);
             let removed = counts(amended.removed, amended.removed_directories);
-            let counted = amended.counts;
-            let changes = (
-                counted.added,
-                counted.removed,
-                counted.changed,
-                counted.moved,
-                counted.new_bytes,
-            );
+            let changes = changes_of(amended.counts);
             let changes = amended.ended.is_empty().then_some(changes);
             let unknown = listed.unknown.len();
             listed.unknown.truncate(SHOWN);

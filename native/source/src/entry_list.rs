@@ -298,19 +298,14 @@ impl<S: EntryStore> EntryList<S> {
         let (mut layout, mut leaders) = (Layout::default(), Leaders::new());
         let (mut totals, mut directories) = (Totals::default(), 0_u64);
         for (path, directory) in listed {
-            let Listing {
-                attributes,
-                leaves,
-                digests,
-                ..
-            } = self.listing(&path, &directory, &mut leaders)?;
-            totals.add(Totals::of(&leaves));
+            let listing = self.listing(&path, &directory, &mut leaders)?;
+            totals.add(Totals::of(&listing.leaves));
             directories = directories.saturating_add(1);
             let text = ListingText {
                 path: &path,
-                attributes: &attributes,
-                leaves: &leaves,
-                digests: &digests,
+                attributes: &listing.attributes,
+                leaves: &listing.leaves,
+                digests: &listing.digests,
             };
             layout.add(&text, writer)?;
         }

@@ -16,11 +16,8 @@ use crate::erofs::ondisk::{
     Attributes, BLOCK, Data, INODE_BYTES, ROOT, ROOT_NID, SLOT, Type, superblock,
 };
 
-/// A lookup of the numeric ids of owners on this machine.
-pub trait Owners {
-    /// Return the ids of a user and a group.
-    fn pair(&mut self, owner: &[u8], group: &[u8]) -> Result<(u32, u32)>;
-}
+/// A lookup of the ids of a user and a group on this machine.
+type Owners<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(u32, u32)> + 'a;
 
 /// A directory whose subdirectories are still coming.
 struct Open {
@@ -101,7 +98,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         path: &[u8],
         attributes: &[u8],
         leaves: &[u8],
-        owners: &mut impl Owners,
+        owners: &mut Owners<'_>,
     ) -> Result<()> {
         let above = parent(path);
         while self.open.len() > 1
@@ -152,7 +149,7 @@ impl<P: ImageSink> ImageBuilder<P> {
         &mut self,
         directory: &RelPath,
         entry: &Entry<'_>,
-        owners: &mut impl Owners,
+        owners: &mut Owners<'_>,
     ) -> Result<(u64, Type)> {
         match &entry.body {
             Body::Symlink { target } => {
@@ -228,13 +225,13 @@ impl<P: ImageSink> ImageBuilder<P> {
         &mut self,
         entry: &Entry<'_>,
         kind: Type,
-        owners: &mut impl Owners,
+        owners: &mut Owners<'_>,
     ) -> Result<Attributes> {
         let is_last = *self.last.0 == *entry.owner && *self.last.1 == *entry.group;
         if self.numbers.is_empty() || !is_last {
             self.last = (entry.owner.to_vec(), entry.group.to_vec());
             if !self.numbers.contains_key(&self.last) {
-                let pair = owners.pair(&entry.owner, &entry.group)?;
+                let pair = owners(&entry.owner, &entry.group)?;
                 self.numbers.insert(self.last.clone(), pair);
             }
             self.pair = self.numbers.get(&self.last).copied().unwrap_or_default();

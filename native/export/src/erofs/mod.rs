@@ -6,4 +6,4 @@ mod children;
 mod ondisk;
 
 pub use blocks::ImageSink;
-pub use builder::{ImageBuilder, Owners};
+pub use builder::ImageBuilder;

@@ -61,13 +61,7 @@ impl Rows {
             let rows = self.chosen.slice(begin..begin + indices.slicelength);
             return Ok(Bound::new(py, self.with(rows))?.into_any());
         }
-        let place: isize = place.extract()?;
-        let place = if place < 0 {
-            place.checked_add_unsigned(length)
-        } else {
-            Some(place)
-        };
-        let row = place.and_then(|place| self.chosen.row(usize::try_from(place).ok()?));
+        let row = from_start(place.extract()?, length).and_then(|place| self.chosen.row(place));
         self.value(py, row.ok_or_else(no_such_row)?)
     }
 
@@ -154,6 +148,12 @@ impl Rows {
             }
         }
     }
+}
+
+/// Return the place that Python means, which counts from the end if it is negative; `None` before the first.
+pub(super) fn from_start(place: isize, length: usize) -> Option<usize> {
+    let from_end = || length.checked_sub(place.unsigned_abs());
+    usize::try_from(place).ok().or_else(from_end)
 }
 
 fn no_such_row() -> PyErr {

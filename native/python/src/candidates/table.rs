@@ -13,6 +13,7 @@ use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
 
 use super::entry::{PathFields, RowConverter, Types, full, push, push_path};
 use super::plan::Plan;
+use super::rows::from_start;
 use crate::packs::lent::LentSnapshot;
 use crate::snapshots::columns::all_bytes;
 use crate::snapshots::filter::{Filter, ModeTable, modes_of};
@@ -164,12 +165,7 @@ impl Candidates {
     fn __getitem__<'py>(&self, py: Python<'py>, place: isize) -> PyResult<Bound<'py, PyAny>> {
         let converter = self.converter()?;
         let rows = converter.table.rows();
-        let place = if place < 0 {
-            place.checked_add_unsigned(rows.len())
-        } else {
-            Some(place)
-        };
-        let row = place.and_then(|place| rows.get(usize::try_from(place).ok()?));
+        let row = from_start(place, rows.len()).and_then(|place| rows.get(place));
         converter.candidate(
             py,
             row.ok_or_else(|| PyIndexError::new_err("no such candidate"))?,

@@ -144,7 +144,7 @@ fn attributes_of((mtime, mode, owners): AttributeNumbers) -> NewAttributes {
 }
 
 /// Call a Python function for the numbers of a user and a group; its exception is passed on.
-fn look_up(function: &Py<PyAny>, user: &[u8], group: &[u8]) -> Result<(u32, u32)> {
+pub(super) fn look_up(function: &Py<PyAny>, user: &[u8], group: &[u8]) -> Result<(u32, u32)> {
     Python::attach(|py| {
         let names = (PyBytes::new(py, user), PyBytes::new(py, group));
         function.call1(py, names)?.extract(py)

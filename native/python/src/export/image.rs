@@ -1,11 +1,11 @@
 //! Building EROFS images.
 
-use huai_export::erofs::{ImageBuilder, Owners};
-use huai_git::error::{Error, Result};
+use huai_export::erofs::ImageBuilder;
+use huai_git::error::Result;
 use huai_tree::image::ImageFile;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
+use super::attr_tree::look_up;
 use crate::snapshots::listings::for_each_listing;
 use crate::sys::errors::raise;
 use crate::sys::wait::wait;
@@ -27,7 +27,7 @@ pub(crate) fn write_image(
         for_each_listing(first, stop, |listing| {
             builder.count_links(listing.path, listing.leaves)
         })?;
-        let mut owners = OwnerLookup(&pair);
+        let mut owners = |user: &[u8], group: &[u8]| look_up(&pair, user, group);
         for_each_listing(second, stop, |listing| {
             builder.add(
                 listing.path,
@@ -38,17 +38,4 @@ pub(crate) fn write_image(
         })?;
         Result::Ok((builder.finish(&uuid)?, builder.entries()))
     })
-}
-
-/// A Python function that looks up the numbers of owners.
-struct OwnerLookup<'a>(&'a Py<PyAny>);
-
-impl Owners for OwnerLookup<'_> {
-    fn pair(&mut self, owner: &[u8], group: &[u8]) -> Result<(u32, u32)> {
-        Python::attach(|py| {
-            let names = (PyBytes::new(py, owner), PyBytes::new(py, group));
-            self.0.call1(py, names)?.extract(py)
-        })
-        .map_err(|raised: PyErr| Error::Lent(Box::new(raised)))
-    }
 }

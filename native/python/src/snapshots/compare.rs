@@ -1,6 +1,7 @@
 //! Comparing snapshots.
 
 use huai_format::diff::Columns;
+use huai_format::write::Counts;
 use huai_format::{diff, walks};
 use pyo3::prelude::*;
 
@@ -9,6 +10,9 @@ use crate::packs::lent::{LentSnapshot, Reader, snapshot};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
+
+/// Entries added, removed, changed, moved; new bytes.
+pub(crate) type Changes = (u64, u64, u64, u64, u64);
 
 /// Two snapshots that are being compared.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -43,15 +47,19 @@ pub(crate) fn count_changes(
     py: Python<'_>,
     old: LentSnapshot,
     new: LentSnapshot,
-) -> PyResult<(u64, u64, u64, u64, u64)> {
+) -> PyResult<Changes> {
     let (old, new) = ((old.snapshot, old.limit), (new.snapshot, new.limit));
     let counted = wait(py, |stop| diff::count(old, new, &|| stop.is_set()))?;
-    let counts = counted.unwrap_or_default();
-    Ok((
+    Ok(changes_of(counted.unwrap_or_default()))
+}
+
+/// Convert the counts of changes to a tuple.
+pub(crate) fn changes_of(counts: Counts) -> Changes {
+    (
         counts.added,
         counts.removed,
         counts.changed,
         counts.moved,
         counts.new_bytes,
-    ))
+    )
 }
