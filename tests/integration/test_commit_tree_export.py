@@ -9,10 +9,10 @@ import pytest
 
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_server.commit.commit import SnapshotExportError
 from huai_server.commit.result import ListedResult
 from huai_server.export.into_tree import ExportOfTree
 from huai_server.scan.mounts import NOT_ENTERED
+from huai_server.state.errors import UsageError
 from huai_server.store.repository import Repository
 from tests.support.committing import SECONDS, Upstream
 from tests.support.mounting import needs_mounts
@@ -122,6 +122,6 @@ def test_a_file_system_that_is_mounted_meanwhile(upstream: Upstream) -> None:
 
 
 def test_no_export_into_a_snapshot(upstream: Upstream, tmp_path: Path) -> None:
-    with pytest.raises(SnapshotExportError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         upstream.commit(at=tmp_path, export=Export(upstream.tree, lambda: None))
     assert upstream.repository.head() is None

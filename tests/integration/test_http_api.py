@@ -6,8 +6,9 @@ import socket
 import httpx
 import pytest
 
+from huai_program.configuration import ConfigError
 from huai_server.config.tables import Listen
-from huai_server.http.server import ListenError, listen
+from huai_server.http.server import listen
 from tests.support.http_fixtures import Repository, Server, git
 
 
@@ -131,5 +132,5 @@ def test_one_connection_carries_many_requests(server: Server) -> None:
 def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(ListenError, match=f"127.0.0.1:{port}"):
+        with pytest.raises(ConfigError, match=f"127.0.0.1:{port}"):
             listen(Listen(port=port))

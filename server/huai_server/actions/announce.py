@@ -9,20 +9,14 @@ import tempfile
 from pathlib import Path
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.scan.root import empty_root_error, holds_anything
-
-
-class AnnounceError(HuaiError):
-    """The file cannot be written."""
-
-    exit_code = ExitCode.FILE_IO
+from huai_server.state.errors import StorageError
 
 
 def announce(tree: Path, announcement: Announcement) -> bool:
     """Write `announcement` as the file `huai-upstream` into `tree`, unless it is there unchanged.
 
-    Returns True if it was written, in one step.  Raises `AnnounceError` if it cannot be written,
+    Returns True if it was written, in one step.  Raises `StorageError` if it cannot be written,
     and `EmptyRootError` for an empty tree: the next commit would contain nothing else.
     """
     path, text = tree / FILE_NAME, announcement.encode()
@@ -42,7 +36,7 @@ def announce(tree: Path, announcement: Announcement) -> bool:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise AnnounceError(
+        raise StorageError(
             f"{path}: {error.strerror}", hint="run as the owner of the tree"
         ) from error
     return True

@@ -180,7 +180,7 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
 def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
     """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path.
 
-    They are numbers of entries in the base.  Raises `UnknownModuleError`, `RelayedError`, and
+    They are numbers of entries in the base.  Raises `UnknownModuleError`, `ConfigError`, and
     `StoreError` for a damaged repository.
     """
     from huai_server.commit import shard_plan, shard_scan
@@ -197,9 +197,9 @@ def digest(
 ) -> "Committed[DigestResult]":
     """Compute and commit missing digests, within `limits`; update all that depends on the commit.
 
-    `engine` is the URL of an engine, empty for the configured one, if any.  Raises `NoDigestsError`
+    `engine` is the URL of an engine, empty for the configured one, if any.  Raises `UsageError`
     if the module is configured without digests, `NoCommitError`, and
-    `RelayedError` for a relayed module.
+    `ConfigError` for a relayed module.
     """
     from huai_server.commit.later import digest_tree
 
@@ -213,7 +213,7 @@ def write_pending(root: Path, name: str, output: Path) -> Attached:
     """Write a request for a signature of the pending commit to the file `output`.
 
     Raises `ConfigError` if commits are not signed, `SigningError` if none is pending, and
-    `RelayedError` for a relayed module.
+    `ConfigError` for a relayed module.
     """
     from huai_server.signing.pending import write_request
 
@@ -251,7 +251,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     """Copy the commit that huai-client applied, then update all that depends on it.
 
     `accept_rollback` allows an older commit, or one of another module.  Raises what `hand_over`
-    does, and `RelayedError` for a module that is committed here.
+    does, and `ConfigError` for a module that is committed here.
     """
     from huai_server.relay.hand_over import hand_over
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from huai_program.configuration import ConfigError
 from huai_program.locking import locked
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, load
 from huai_server.config.place import is_bucket, parse_bucket
-from huai_server.state.errors import storage_errors
+from huai_server.state.errors import RequirementError, storage_errors
 from huai_server.state.paths import module_places
 from huai_server.static.folder import StaticFolder, module_folder
 from huai_server.static.publish import Published, publish
@@ -21,12 +21,6 @@ from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
 from huai_server.store.module_state import committed_repository
 from huai_server.store.repository import metadata_errors
-
-
-class NoLibraryError(HuaiError):
-    """The library that writes to buckets is not installed."""
-
-    exit_code = ExitCode.REQUIREMENT
 
 
 def publish_module(
@@ -83,7 +77,7 @@ def publish_after_commit(root: Path, name: str) -> StaticUpdate:
 def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
     """Return the target of the module's files in the folder or bucket `to`; makes nothing yet.
 
-    Raises `NoLibraryError` and `NoBucketError`.
+    Raises `RequirementError` and `NoBucketError`.
     """
     if not is_bucket(to):
         closed = config.module(name).is_private
@@ -92,7 +86,7 @@ def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
     try:
         from huai_server.static.bucket import Bucket  # few need it
     except ModuleNotFoundError as error:
-        raise NoLibraryError(
+        raise RequirementError(
             f"{to}: {error.name} is not installed, but writing to a bucket needs it",
             hint="pip install 'huai[s3]'",
         ) from error

@@ -32,7 +32,7 @@ def serve(
     hand_over: Callable[[str], object],
     notify_of_signature: SendNotification,
 ) -> None:
-    """Serve all modules until SIGTERM or SIGINT; raises `ListenError` and `TlsError`.
+    """Serve all modules until SIGTERM or SIGINT; raises `ConfigError`.
 
     `host` and `port` replace those of server.toml.  `on_start` is called with the bound address,
     `hand_over` with a relayed module whose applied commit changed, and `notify_of_signature` as

@@ -10,20 +10,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from huai_native._native import ChangeList
-from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
+from huai_server.state.errors import StorageError
 
 SPELLINGS = ("auto", "lines", "nul", "itemized", "names", "zfs-diff", "btrfs-dump")
 _WITHOUT_LINKS = "zfs-diff"
 """The spelling of lists that name one path of each file."""
 STANDARD_INPUT = "-"
 _BLOCK = 1 << 20
-
-
-class ListError(HuaiError):
-    """A list that cannot be read."""
-
-    exit_code = ExitCode.FILE_IO
 
 
 class Refused(NamedTuple):
@@ -51,7 +45,7 @@ class ChangeLists(NamedTuple):
 def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLists:
     """Read all `sources`, paths or `-` for standard input, in one of `SPELLINGS`.
 
-    Raises `ListError` if one cannot be read; a line without a path of the module is only counted.
+    Raises `StorageError` if one cannot be read; lines without a path of the module are counted.
     `roots` are the names of the tree's directory in the sources.  If one of them is relative,
     relative paths in the sources begin with it.
     """
@@ -65,7 +59,7 @@ def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLis
                 with Path(source).open("rb") as file:
                     _feed(engine_list, file)
         except OSError as error:
-            raise ListError(
+            raise StorageError(
                 f"{source}: {error.strerror}",
                 hint="give the log or list of the update; nothing was committed",
             ) from error

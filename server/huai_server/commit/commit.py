@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from huai_native._native import FoundDigests
 from huai_program.locking import locked
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import LIST_RECORD
 from huai_server.commit.next_commit import NO_CHANGE, CommitSettings, NextCommit
@@ -23,19 +22,13 @@ from huai_server.config.tables import Module
 from huai_server.scan.root import EmptyRootError
 from huai_server.scan.types import root_error
 from huai_server.state.closed_folder import close_folder
-from huai_server.state.errors import storage_errors
+from huai_server.state.errors import UsageError, storage_errors
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import NoCommitError, Repository, metadata_errors
 
 LoadSettings: TypeAlias = Callable[[], CommitSettings]
 """Called under the module's lock, for which a commit may have waited for hours."""
 _Result = TypeVar("_Result")
-
-
-class SnapshotExportError(HuaiError):
-    """A commit of a snapshot, from a module with an export into its tree."""
-
-    exit_code = ExitCode.USAGE
 
 
 def commit_tree(
@@ -53,14 +46,14 @@ def commit_tree(
     is signed; once half of the last signature's validity is over, an unchanged tree is signed
     again.  Files of an export are written into the tree, and are in the same commit.  Raises
     `LockedError`, `EmptyRootError`, `PendingCommitError` if cosignatures are missing, and
-    `SnapshotExportError` for a snapshot with an export.
+    `UsageError` for a snapshot with an export.
     """
     lists = options.lists(Path(module.path)) if options.lists else None
 
     def work(making: NextCommit) -> CommitResult:
         """Commit by lists if there are any, or else the whole tree."""
         if options.at and making.export:
-            raise SnapshotExportError(
+            raise UsageError(
                 f"{name}: the lists that it exports into its tree cannot be written to "
                 f"{options.at}",
                 hint="export them to another folder, or commit without --at",

@@ -80,7 +80,7 @@ def digest_tree(
 
     The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Each
     commit calls `load_settings` as `commit_tree` does.  Waits for other runs without a time limit.
-    Raises `NoDigestsError` if the module is configured without digests, `NoCommitError` before its
+    Raises `UsageError` if the module is configured without digests, `NoCommitError` before its
     first commit, and `EngineError`.
     """
     require_digests(name, module)

@@ -117,7 +117,7 @@ def scrub_tree(
     """Compare files that are due, or with `full` the rest, with their digests; record damage.
 
     The processes of `engine` (a URL, empty for the configured one, if any) read the files.  Raises
-    `LockedError` while another scrub runs, `NoDigestsError`, `NoCommitError`, an error for an empty
+    `LockedError` while another scrub runs, `UsageError`, `NoCommitError`, an error for an empty
     tree, `TooMuchDamageError`, and `EngineError`.
     """
     require_digests(name, module)

@@ -12,11 +12,12 @@ from threading import Event, Thread
 
 import msgspec
 
+from huai_program.configuration import ConfigError
 from huai_program.record_file import RecordFile
 from huai_schema import __version__
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.list_record import settings_of
 from huai_server.config.tables import Module
+from huai_server.state.errors import RequirementError
 from huai_server.state.paths import ModulePlaces
 
 RECORD, BEGAN = ".shard", ".began"
@@ -61,31 +62,19 @@ class ShardRecord(msgspec.Struct, frozen=True):
 SHARD_RECORD = RecordFile(ShardRecord)
 
 
-class ShardMismatchError(HuaiError):
-    """A result of a shard does not belong to the commit that is made."""
-
-    exit_code = ExitCode.CONFIG
-
-
-class ShardVersionError(HuaiError):
-    """A result of a shard was made by another version of huai."""
-
-    exit_code = ExitCode.REQUIREMENT
-
-
 def check_version(version: str, where: str = "the task") -> None:
-    """Raise `ShardVersionError` for another version than this one; `where` begins the message."""
+    """Raise `RequirementError` for another version than this one; `where` begins the message."""
     if version != __version__:
-        raise ShardVersionError(
+        raise RequirementError(
             f"{where} was made by huai {version}, and this is {__version__}",
             hint="install one version on all nodes, and scan the shards again",
         )
 
 
 def check_record(record: ShardRecord, base: str, module: Module) -> None:
-    """Raise `ShardVersionError` for a record of another version of huai.
+    """Raise `RequirementError` for a record of another version of huai.
 
-    Raises `ShardMismatchError` for another base (a commit or `NO_BASE`) or other settings.
+    Raises `ConfigError` for another base (a commit or `NO_BASE`) or other settings.
     """
     where = f"the result of {record.node} for {record.path!r}"
     check_version(record.version, where)
@@ -94,7 +83,7 @@ def check_record(record: ShardRecord, base: str, module: Module) -> None:
         ("configuration", record.settings, settings_of(module)),
     ):
         if theirs != ours:
-            raise ShardMismatchError(
+            raise ConfigError(
                 f"{where} has another {name}: {theirs}, not {ours}",
                 hint="scan the shards again, with this base and one server.toml",
             )

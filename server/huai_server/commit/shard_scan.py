@@ -17,7 +17,6 @@ import msgspec
 from huai_program.locking import LockedError, locked
 from huai_program.packs import opened_writer
 from huai_schema import __version__
-from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.commit.list_record import settings_of
 from huai_server.commit.shard_record import (
@@ -33,16 +32,10 @@ from huai_server.commit.shard_record import (
 )
 from huai_server.commit.tree_reader import Part, TreeReader
 from huai_server.config.load import load
-from huai_server.state.errors import storage_errors
+from huai_server.state.errors import UsageError, storage_errors
 from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Repository, metadata_errors
-
-
-class ShardRootError(HuaiError):
-    """The top of a shard is not a path below the root of the module."""
-
-    exit_code = ExitCode.USAGE
 
 
 class ShardTask(msgspec.Struct, frozen=True):
@@ -64,12 +57,12 @@ class ShardTask(msgspec.Struct, frozen=True):
 def scan_shard(task: ShardTask) -> ShardRecord:
     """Scan a directory; write its pack and record into `task.folder`, and return the record.
 
-    A record of the same run is returned without a scan.  Raises `ShardRootError` if the path is not
+    A record of the same run is returned without a scan.  Raises `UsageError` if the path is not
     below the root, and any `HuaiError` of the configuration, the repository or the scan.
     """
     path, folder, key = task.path, Path(task.folder), shard_key(task.path)
     if not path or any(name in {b"", b".", b".."} for name in path.split(b"/")):
-        raise ShardRootError(
+        raise UsageError(
             f"{os.fsdecode(path)}: a shard is a directory below the root of the tree",
             hint="give its path relative to the root, without . and ..",
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from huai_program.configuration import ConfigError
 from huai_program.durable import replacing
 from huai_program.durations import seconds
 from huai_program.packs import INDEX, PACK, TEMPORARY
@@ -32,7 +33,6 @@ from huai_server.commit.shard_record import (
     NO_BASE,
     RECORD,
     SHARD_RECORD,
-    ShardMismatchError,
     ShardRecord,
     check_record,
     shard_key,
@@ -76,7 +76,7 @@ class Shards:
         """Load the results of shards, or scan them; copy their packs into the repository, durably.
 
         Scans nothing without an engine, or for a snapshot.  Raises `EngineError`, and
-        `ShardVersionError` or `ShardMismatchError` for a result that does not fit the commit.
+        `RequirementError` or `ConfigError` for a result that does not fit the commit.
         """
         url = options.engine or self._making.module.engine.url
         if options.shards is not None:
@@ -152,13 +152,13 @@ class Shards:
     def _load_all(self) -> None:
         """Load the records that commands left; planned shards without one count as failed.
 
-        Raises `ShardMismatchError` for a malformed record, or with `ShardVersionError` for one that
+        Raises `ConfigError` for a malformed record, or with `RequirementError` for one that
         does not fit the commit.
         """
         for path in sorted(self._results.glob(f"*{RECORD}")):
             record = SHARD_RECORD.load(path)
             if record is None:
-                raise ShardMismatchError(
+                raise ConfigError(
                     f"{path}: not the result of a shard", hint="remove it, and scan it again"
                 )
             check_record(record, self._base, self._making.module)
@@ -174,7 +174,7 @@ class Shards:
         """Scan, on the engine at `url`, the shards that have no result of a killed run.
 
         Deletes old and other results, and keeps the record of each shard, None if it failed.
-        Raises `EngineError`, `StorageError`, and `ShardVersionError` or `ShardMismatchError` for a
+        Raises `EngineError`, `StorageError`, and `RequirementError` or `ConfigError` for a
         result that does not fit the commit.
         """
         from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
@@ -213,7 +213,7 @@ class Shards:
     def _load(self, path: bytes, run: str) -> ShardRecord | None:
         """Return the record of a shard; None if it is missing or belongs to another run.
 
-        Raises `ShardVersionError` or `ShardMismatchError` if it does not fit the commit.
+        Raises `RequirementError` or `ConfigError` if it does not fit the commit.
         """
         record = SHARD_RECORD.load(self._results / f"{shard_key(path)}{RECORD}")
         if record is None or record.run != run:
@@ -263,7 +263,7 @@ def parted_groups(
 def _copy(source: Path, to: Path) -> None:
     """Copy a pack or its index to the path `to`, durably.
 
-    Raises `ShardMismatchError` if the SHA-1 at its end is wrong, `StorageError` if it cannot be
+    Raises `ConfigError` if the SHA-1 at its end is wrong, `StorageError` if it cannot be
     read or written.
     """
     from hashlib import sha1
@@ -276,7 +276,7 @@ def _copy(source: Path, to: Path) -> None:
                 checksum.update((tail + block)[:-20])
                 tail = (tail + block)[-20:]
         if checksum.digest() != tail:
-            raise ShardMismatchError(f"{source}: it is damaged", hint="scan the shard again")
+            raise ConfigError(f"{source}: it is damaged", hint="scan the shard again")
 
 
 def _sum(some: tuple[Remark, ...], more: tuple[Remark, ...]) -> tuple[Remark, ...]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from huai_native._native import BlockIndex, ChangeList, Pace, PackWriter
 from huai_native._native import TreeReader as Engine
 from huai_schema.codec.commits import Counts, Totals
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.remarks import KINDS, Remark
@@ -31,6 +31,7 @@ from huai_server.scan.types import (
     root_error,
     unreadable_root_error,
 )
+from huai_server.state.errors import StorageError, UsageError
 from huai_server.state.paths import ModulePlaces
 from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
@@ -48,12 +49,6 @@ _HOLES = 64 << 30
 
 Without a limit, a user who may write in the tree could keep a commit busy for hours with a file
 that takes no space."""
-
-
-class DigestsError(HuaiError):
-    """The digests of earlier commits cannot be read, or new ones not be stored."""
-
-    exit_code = ExitCode.FILE_IO
 
 
 class DigestOptions(NamedTuple):
@@ -147,7 +142,7 @@ ReadPart: TypeAlias = tuple[
 class TreeReader:
     """A reader of a module's tree, which may be scanned more than once for one commit.
 
-    Its methods raise `ScanError` for a root that cannot be opened, and `DigestsError` if digests
+    Its methods raise `ScanError` for a root that cannot be opened, and `StorageError` if digests
     cannot be read or stored.
     """
 
@@ -304,7 +299,7 @@ class TreeReader:
         return options._replace(later=self._module.digest == "later", holes=_HOLES, damage=damage)
 
     def _write_index(self, index: BlockIndex) -> None:
-        """Store a block index; an `OSError` becomes a `DigestsError`."""
+        """Store a block index; an `OSError` becomes a `StorageError`."""
         try:
             self._blocks.write(index)
         except OSError as error:
@@ -344,22 +339,16 @@ class TreeReader:
             return unreadable_root_error(self._root, reason_of(cause) if cause else "it vanished")
         if stage == "tree":
             return exhausted_error(cause)
-        return DigestsError(
+        return StorageError(
             f"{self.tables[0]}: cannot use the digests there: {cause.strerror}",
             hint="make room on the file system of this folder, and check that it can be written",
         )
 
 
-class NoDigestsError(HuaiError):
-    """The module is configured without digests."""
-
-    exit_code = ExitCode.USAGE
-
-
 def require_digests(name: str, module: Module) -> None:
-    """Raise `NoDigestsError` for a module without digests."""
+    """Raise `UsageError` for a module without digests."""
     if module.digest == "off":
-        raise NoDigestsError(
+        raise UsageError(
             f'{name}: digest = "off" in server.toml: its files have no digests',
             hint='set digest = "now" or "later", and commit',
         )

@@ -14,7 +14,6 @@ from huai_program.configuration import (
     read_toml,
 )
 from huai_program.tables import check_keys, to_toml
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.check import (
     SEE,
     check_proxies,
@@ -35,12 +34,6 @@ _PACKAGED_FILE = Path("/etc/huai") / _NAME
 """A file of root, who runs programs that it names; the state root belongs to the service."""
 _MODE = 0o644
 """The mode of the file: it has no secrets, and the mode of the state root limits access."""
-
-
-class RelayedError(HuaiError):
-    """A module is relayed and should not be, or the reverse."""
-
-    exit_code = ExitCode.CONFIG
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -80,11 +73,11 @@ class ServerConfig(msgspec.Struct, frozen=True):
     def committed_module(self, name: str) -> Module:
         """Return a module that is committed here.
 
-        Raises `RelayedError` for a relayed one, `UnknownModuleError` if it is not configured.
+        Raises `ConfigError` for a relayed one, `UnknownModuleError` if it is not configured.
         """
         module = self.module(name)
         if module.relay:
-            raise RelayedError(
+            raise ConfigError(
                 f"{name}: its commits are made upstream and relayed from {module.relay}",
                 hint=f"run huai-client sync {module.relay_name or name}; `serve` relays the "
                 "applied commit",
@@ -94,11 +87,11 @@ class ServerConfig(msgspec.Struct, frozen=True):
     def relayed_module(self, name: str) -> Module:
         """Return a relayed module.
 
-        Raises `RelayedError` for one committed here, `UnknownModuleError` if it is not configured.
+        Raises `ConfigError` for one committed here, `UnknownModuleError` if it is not configured.
         """
         module = self.module(name)
         if not module.relay:
-            raise RelayedError(
+            raise ConfigError(
                 f"{name}: its commits are made here",
                 hint=f"run huai-server commit {name}; or set relay in server.toml to the state "
                 "root of huai-client",

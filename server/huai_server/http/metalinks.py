@@ -17,7 +17,6 @@ from fastapi import APIRouter, Request, Response
 from huai_schema import __version__
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.entries import File
-from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, basename
 from huai_server.http.access import Access
 from huai_server.http.any_path import requested_path
@@ -38,12 +37,6 @@ _OWN_NAMESPACE = "urn:x-huai:metalink"
 _SPACES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
-class NoMetalinkError(HuaiError):
-    """A file cannot have a metalink."""
-
-    exit_code = ExitCode.FORMAT
-
-
 def metalink(
     file: File, descriptor: Descriptor, more_urls: Mapping[str, str] = MappingProxyType({})
 ) -> str:
@@ -51,11 +44,11 @@ def metalink(
 
     That maps the URLs of further mirrors to their countries, or "".
 
-    Raises `NoMetalinkError` if XML cannot hold the name of the file, or all URLs are missing.
+    Raises status 404 if XML cannot hold the name of the file, or all URLs are missing.
     """
     urls = tuple(dict.fromkeys((*descriptor.content_urls, *descriptor.mirrors, *more_urls)))
     if not urls:
-        raise NoMetalinkError("the commit names no content URLs")
+        raise _no_metalink("the commit names no content URLs")
     name = _attribute(basename(file.path))
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -75,14 +68,18 @@ def metalink(
     return "\n".join([*lines, " </file>", "</metalink>", ""])
 
 
+def _no_metalink(reason: str) -> HttpError:
+    return HttpError(404, f"this file has no metalink: {reason}")
+
+
 def _attribute(name: bytes) -> str:
-    """Return a name in quotes; raises `NoMetalinkError` for characters that XML cannot hold."""
+    """Return a name in quotes; raises status 404 for characters that XML cannot hold."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
-        raise NoMetalinkError("the name of the file is not UTF-8") from None
+        raise _no_metalink("the name of the file is not UTF-8") from None
     if not all(char in _SPACES or " " <= char <= "\ufffd" or char > "\uffff" for char in text):
-        raise NoMetalinkError("the name of the file holds a control character")
+        raise _no_metalink("the name of the file holds a control character")
     return quoteattr(text, _SPACES)
 
 
@@ -132,11 +129,8 @@ def _document(
     `places`: the URLs that replace those of the commit, and the countries by URL of mirrors.
     """
     urls, mirror_urls = places
-    try:
-        file = newest.find(path)
-        if file is None:
-            raise HttpError(404, "the newest commit names no such file")
-        urls = urls or file.descriptor.content_urls
-        return metalink(file.file, file.descriptor._replace(content_urls=urls), mirror_urls)
-    except NoMetalinkError as error:
-        raise HttpError(404, f"this file has no metalink: {error.message}") from None
+    file = newest.find(path)
+    if file is None:
+        raise HttpError(404, "the newest commit names no such file")
+    urls = urls or file.descriptor.content_urls
+    return metalink(file.file, file.descriptor._replace(content_urls=urls), mirror_urls)

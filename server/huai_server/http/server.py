@@ -15,12 +15,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import FrameType
-from typing import ClassVar, cast
+from typing import cast
 
 import uvicorn
 
+from huai_program.configuration import ConfigError
 from huai_schema import __version__
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.tables import Listen
 from huai_server.http.access import without_tokens
 from huai_server.http.app import Application
@@ -45,23 +45,11 @@ _UNSENT_BYTES = 128 << 10
 _log = logging.getLogger(__name__)
 
 
-class ListenError(HuaiError):
-    """The address cannot be listened on."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
-
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(
-            f"cannot listen on {address}: {reason}",
-            hint="name another address, or end the program that listens there",
-        )
-
-
 def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
     """Serve until SIGTERM or SIGINT; `on_start` is called once, when connections are accepted.
 
-    Raises the process's soft limit on open files.  Raises `ListenError` if the address cannot be
-    used, `TlsError` if the TLS files cannot.
+    Raises the process's soft limit on open files.  Raises `ConfigError` if the address or the TLS
+    files cannot be used.
     """
     app = Application(settings, registry)
     tls = None if settings.tls is None else TlsContext(settings.tls)
@@ -85,14 +73,17 @@ def serve_http(settings: Listen, registry: Registry, on_start: OnStart) -> None:
 def listen(settings: Listen) -> socket.socket:
     """Return a listening socket, which the caller closes.
 
-    Raises `ListenError` if the address cannot be used.
+    Raises `ConfigError` if the address cannot be used.
     """
     try:
         return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
         reason = reason.partition(" (while ")[0]  # Python repeats the address there
-        raise ListenError(_url_of(settings.host, settings.port), reason) from error
+        raise ConfigError(
+            f"cannot listen on {_url_of(settings.host, settings.port)}: {reason}",
+            hint="name another address, or end the program that listens there",
+        ) from error
 
 
 def _listen(settings: Listen) -> socket.socket:

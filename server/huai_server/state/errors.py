@@ -22,6 +22,18 @@ class StorageError(HuaiError):
     exit_code = ExitCode.FILE_IO
 
 
+class UsageError(HuaiError):
+    """A command does not apply to a module or to its arguments."""
+
+    exit_code = ExitCode.USAGE
+
+
+class RequirementError(HuaiError):
+    """A library is missing, or another version of huai is needed."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
 @contextmanager
 def storage_errors(place: Path) -> Iterator[None]:
     """Convert an `OSError` in the block to a `StorageError` that names its file, or `place`."""

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta
 
 from huai_program.configuration import ConfigError, rewrite
-from huai_schema.errors import ExitCode, HuaiError
+from huai_server.state.errors import UsageError
 from huai_server.state.file_stamp import file_stamp
 
 Scope = Literal["read", "metrics", "operator"]
@@ -35,12 +35,6 @@ _TOKEN = re.compile(r"huai_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _ID_BYTES, _SECRET_BYTES = 6, 32
 _OWN, _GROUP = 0o600, 0o640
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
-
-
-class UnknownTokenError(HuaiError):
-    """No token has this id."""
-
-    exit_code = ExitCode.USAGE
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -171,15 +165,15 @@ def new_token(
 def revoke_token(root: Path, token_id: str) -> Token:
     """Delete the token with the id `token_id`, and return it.
 
-    Raises `UnknownTokenError`, and `ConfigError` if the file of tokens is malformed.
+    Raises `UsageError`, and `ConfigError` if the file of tokens is malformed.
     """
     revoked: list[Token] = []
 
     def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-        """Return the other tokens; `UnknownTokenError` if it is not among them."""
+        """Return the other tokens; `UsageError` if it is not among them."""
         revoked.extend(token for token in tokens if token.id == token_id)
         if not revoked:
-            raise UnknownTokenError(
+            raise UsageError(
                 "no token has this id", hint="huai-server token list shows all of them"
             )
         return tuple(token for token in tokens if token.id != token_id)

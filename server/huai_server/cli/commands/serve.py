@@ -6,17 +6,11 @@ from pathlib import Path
 import click
 
 from huai_program.garbage import collect_usually
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notify_of_signature
 from huai_server.cli.options import console_options
-
-
-class MissingExtraError(HuaiError):
-    """A library of the extra `server` is missing."""
-
-    exit_code = ExitCode.REQUIREMENT
+from huai_server.state.errors import RequirementError
 
 
 @click.command()
@@ -37,7 +31,7 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
     try:
         from huai_server.actions.serve import serve
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
+        raise RequirementError(
             f"{error.name} is not installed, but serving needs it",
             hint="pip install --require-hashes -r requirements/server.lock, or: "
             "pip install 'huai[server]'",

@@ -9,9 +9,8 @@ import logging
 import os
 import ssl
 from pathlib import Path
-from typing import ClassVar
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_program.configuration import ConfigError
 from huai_server.config.tables import Tls
 from huai_server.http.asgi.threads import in_thread
 from huai_server.state.file_stamp import FileStamp, file_stamp
@@ -21,14 +20,8 @@ _OTHERS = 0o007
 _log = logging.getLogger(__name__)
 
 
-class TlsError(HuaiError):
-    """The TLS files cannot be used."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
-
-
 class TlsContext:
-    """The TLS context for the next connection; to make it raises `TlsError` for unusable files."""
+    """The TLS context for the next connection; raises `ConfigError` for unusable files."""
 
     def __init__(self, files: Tls) -> None:
         self._files = files
@@ -44,7 +37,7 @@ class TlsContext:
                 self._stamps = stamps
                 try:
                     self.context = await in_thread(lambda: _load_context(self._files))
-                except TlsError as error:
+                except ConfigError as error:
                     _log.error("the old certificate stays in use: %s", error.message)
                 else:
                     _log.info("%s: renewed certificate loaded", self._files.certificate)
@@ -58,7 +51,7 @@ def _stamps(files: Tls) -> list[FileStamp]:
 def _load_context(files: Tls) -> ssl.SSLContext:
     """Load certificate, key and client CA.
 
-    Raises `TlsError` if one cannot be used, or every user can read or change the key.
+    Raises `ConfigError` if one cannot be used, or every user can read or change the key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -66,7 +59,7 @@ def _load_context(files: Tls) -> ssl.SSLContext:
     place = files.key
     try:
         if os.stat(files.key).st_mode & _OTHERS:
-            raise TlsError(
+            raise ConfigError(
                 f"{files.key}: every user can read or change this key",
                 hint=f"chmod o= {files.key}, and replace the key if another user may have read it",
             )
@@ -78,13 +71,13 @@ def _load_context(files: Tls) -> ssl.SSLContext:
             context.load_verify_locations(files.client_ca)
             context.verify_mode = ssl.CERT_OPTIONAL
     except ssl.SSLError as error:
-        raise TlsError(
+        raise ConfigError(
             f"{place}: {error.reason or 'it cannot be read'}",
             hint="certificate (with its chain) and key must be PEM and belong together; the key "
             "must have no passphrase",
         ) from error
     except OSError as error:
-        raise TlsError(
+        raise ConfigError(
             f"{error.filename or place}: {error.strerror or os.strerror(error.errno or 0)}",
             hint="make it readable for the user who runs `serve`",
         ) from error

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
-from huai_server.actions.announce import AnnounceError, announce
+from huai_server.actions.announce import announce
 from huai_server.scan.root import EmptyRootError
+from huai_server.state.errors import StorageError
 
 HERE = Announcement.of("https://mirror.example", "m")
 
@@ -36,7 +37,7 @@ def test_a_symlink_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 def test_what_is_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).mkdir()
-    with pytest.raises(AnnounceError) as caught:
+    with pytest.raises(StorageError) as caught:
         announce(tmp_path, HERE)
     assert FILE_NAME in caught.value.message
     assert os.listdir(tmp_path) == [FILE_NAME]
@@ -49,5 +50,5 @@ def test_the_mount_point_of_a_disk_that_is_not_mounted_stays_empty(tmp_path: Pat
 
 
 def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(AnnounceError, match="No such file"):
+    with pytest.raises(StorageError, match="No such file"):
         announce(tmp_path / "gone", HERE)

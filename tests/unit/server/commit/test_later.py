@@ -15,7 +15,7 @@ from huai_schema.errors import ExitCode
 from huai_server.commit import engine, later
 from huai_server.commit.later import DigestResult, digest_tree
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
-from huai_server.commit.tree_reader import NoDigestsError
+from huai_server.state.errors import UsageError
 from huai_server.store.repository import NoCommitError
 from tests.support.committing import NAME, Upstream
 from tests.support.sharded import SerialExecutor, configure
@@ -196,7 +196,7 @@ def test_it_needs_a_commit_and_a_module_with_digests(short_path: Path) -> None:
         digest(upstream)
     assert refused.value.exit_code == ExitCode.UNKNOWN_MODULE
     upstream.configure(digest="off")
-    with pytest.raises(NoDigestsError, match="digest") as refused_too:
+    with pytest.raises(UsageError, match="digest") as refused_too:
         digest(upstream)
     assert refused_too.value.exit_code == ExitCode.USAGE
 

@@ -17,8 +17,8 @@ from huai_server.commit import engine, scrub
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
 from huai_server.commit.shard_record import RECORD
-from huai_server.commit.tree_reader import NoDigestsError
 from huai_server.scan.root import EmptyRootError
+from huai_server.state.errors import UsageError
 from huai_server.store.repository import NoCommitError
 from huai_server.store.scrub_record import Round, ScrubRecord, read_record, write_record
 from tests.support.committing import NAME, Upstream, run_server
@@ -289,7 +289,7 @@ def test_it_needs_a_commit_and_digests(short_path: Path) -> None:
     with pytest.raises(NoCommitError):
         run(upstream)
     upstream.configure(digest="off")
-    with pytest.raises(NoDigestsError):
+    with pytest.raises(UsageError):
         run(upstream)
 
 

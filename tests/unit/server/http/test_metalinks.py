@@ -7,7 +7,8 @@ import pytest
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from huai_server.http.metalinks import NoMetalinkError, metalink
+from huai_server.http.asgi.errors import HttpError
+from huai_server.http.metalinks import metalink
 
 WHERE = Descriptor("m", ("rsync://o.example/m",))
 
@@ -20,5 +21,5 @@ def test_sizes_are_exact(size: int) -> None:
 
 
 def test_without_a_url_there_is_none() -> None:
-    with pytest.raises(NoMetalinkError):
+    with pytest.raises(HttpError, match="no metalink"):
         metalink(File(RelPath(b"f"), 1, 1), Descriptor("m"))

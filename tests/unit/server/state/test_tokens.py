@@ -13,9 +13,9 @@ from huai_program.configuration import ConfigError
 from huai_server.config.load import ServerConfig
 from huai_server.config.tables import Module, ModuleFallback
 from huai_server.http.access import without_tokens
+from huai_server.state.errors import UsageError
 from huai_server.state.tokens import (
     Tokens,
-    UnknownTokenError,
     forget_module,
     new_token,
     read_tokens,
@@ -52,7 +52,7 @@ def test_several_are_valid_until_each_is_revoked(tmp_path: Path) -> None:
     assert (tokens.find(first), tokens.find(second)) == (old, new)
     assert revoke_token(tmp_path, old.id) == old
     assert (tokens.find(first), tokens.find(second)) == (None, new)
-    with pytest.raises(UnknownTokenError):
+    with pytest.raises(UsageError):
         revoke_token(tmp_path, old.id)
 
 
