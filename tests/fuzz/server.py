@@ -8,6 +8,7 @@ error, and an answer to every request that came whole.
 import asyncio
 import gzip
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,14 +19,13 @@ import h11
 from uvicorn.server import ServerState
 
 from huai_server.config.mirrors import Mirrors, MirrorSettings
-from huai_server.config.tables import Listen
-from huai_server.config.volatile import Volatile
+from huai_server.config.tables import Listen, Module
 from huai_server.http.app import Application
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import _uvicorn_config
-from huai_server.http.settings import Content, Grant, Served
+from huai_server.http.settings import Grant, Served
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 from tests.support.committing import Upstream
@@ -111,16 +111,14 @@ class _Modules:
 
     def __init__(self, path: Path, upstream: Upstream) -> None:
         repository = upstream.places.repository
-        content = Content(repository, bytes(upstream.tree), Volatile(()))
+        tree = os.fsdecode(upstream.tree)
+        content = Module(path=tree, serve_content=True, digest="later")
         self._served = Served(
             modules={"m": path, "c": repository},
             private={"p": path},
             certificates={},
-            contents={"c": content},
-            undigested={"m": path, "c": repository},
+            settings={"m": Module(path="", digest="later"), "c": content},
             fallback={"m": FallbackSlots(path / "HEAD", 2)},
-            content_urls={},
-            webhooks=(),
             mirrors=Mirrors(Path("/nonexistent"), {}, MirrorSettings()),
         )
 

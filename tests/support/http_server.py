@@ -10,7 +10,7 @@ from pathlib import Path
 
 from huai_program.tables import convert
 from huai_server.config.mirrors import Mirrors, MirrorSettings
-from huai_server.config.tables import Listen
+from huai_server.config.tables import Listen, Module
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Grant, Served
@@ -34,11 +34,11 @@ class Folder:
             modules=modules,
             private={},
             certificates={},
-            contents={},
-            undigested={name: path for name, path in modules.items() if name.startswith("later")},
+            settings={
+                name: Module(path="", digest="later" if name.startswith("later") else "now")
+                for name in modules
+            },
             fallback={name: FallbackSlots(self._path / f"{name}.slots", 5) for name in modules},
-            content_urls={},
-            webhooks=(),
             mirrors=Mirrors(self._path / "mirrors", {}, MirrorSettings()),
         )
 

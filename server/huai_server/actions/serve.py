@@ -1,7 +1,6 @@
 """Serving the configured modules, and following changes of the configuration."""
 
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +9,9 @@ from msgspec.structs import replace
 from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.config.mirrors import Mirrors
-from huai_server.config.volatile import Volatile
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http
-from huai_server.http.settings import Content, Grant, Served
+from huai_server.http.settings import Grant, Served
 from huai_server.relay.follow import Follower
 from huai_server.signing.expiry import ExpiryWatch, SendNotification
 from huai_server.state.file_stamp import file_stamp
@@ -96,20 +94,8 @@ def served_modules(root: Path, config: ServerConfig) -> Served:
             for name, each in modules.items()
             if each.certificates
         },
-        contents={
-            name: Content(
-                places[name],
-                os.fsencode(each.path),
-                Volatile(each.volatile),
-                large_only=each.serve_content == "large",
-            )
-            for name, each in modules.items()
-            if each.serves_content
-        },
-        undigested={name: places[name] for name, each in modules.items() if each.digest == "later"},
+        settings=modules,
         fallback=_fallback_slots(config),
-        content_urls={name: each.relay_urls for name, each in modules.items()},
-        webhooks=[(name, hook) for name, each in modules.items() for hook in each.webhooks],
         mirrors=Mirrors(mirrors_folder(root), config.allowed_downstreams, config.mirrors),
     )
 

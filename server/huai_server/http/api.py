@@ -36,22 +36,17 @@ class Heads:
         self._heads = BranchCache(registry, _read_head)
         self._damage = FileCache[Path, int]()
 
-    def _repository(self, name: str) -> Path | None:
-        """Return the repository of a public or private module; access was checked before."""
-        served = self._registry.served()
-        return served.modules.get(name) or served.private.get(name)
-
     async def read(self, name: str) -> Head | None:
         """Return the newest commit of a module; None if it has no commit or does not exist.
 
         Raises `HuaiError` if the repository is damaged.
         """
-        repository = self._repository(name)
+        repository = self._registry.served().repository(name)
         return None if repository is None else await self._heads.get(repository)
 
     def damaged(self, name: str) -> int:
         """Return the number of files that the last scrub found damaged; 0 if unknown."""
-        repository = self._repository(name)
+        repository = self._registry.served().repository(name)
         if repository is None:
             return 0
         place = _scrub_place(repository)

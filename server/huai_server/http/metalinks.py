@@ -113,7 +113,7 @@ def router(registry: Registry, access: Access, known_mirrors: KnownMirrors) -> A
         path_of_file = requested_path(request.scope["raw_path"], _ABOVE)
         newest = newest_commits.setdefault(repository, Newest(repository))
         mirror_urls = offered_urls(await known_mirrors.states(name, repository))
-        urls = registry.served().content_urls.get(name, ())
+        urls = registry.served().content_urls(name)
         text = await asyncio.to_thread(_document, newest, path_of_file, (urls, mirror_urls))
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 

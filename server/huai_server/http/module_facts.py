@@ -28,9 +28,12 @@ class ModuleFacts:
 
         0 without a commit; None if the module has no late digests, or the commit cannot be read.
         """
-        repository = self._registry.served().undigested.get(name)
+        served = self._registry.served()
+        module, repository = served.settings.get(name), served.repository(name)
+        if module is None or repository is None or module.digest != "later":
+            return None
         try:
-            return await self._counts.get(repository) if repository else None
+            return await self._counts.get(repository)
         except HuaiError:
             return None
 

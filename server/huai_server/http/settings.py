@@ -1,30 +1,17 @@
 """The served modules, and the limits of the HTTP side that no key sets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from huai_server.config.mirrors import Mirrors
-from huai_server.config.tables import WebHook
-from huai_server.config.volatile import Volatile
+from huai_server.config.tables import Module
 from huai_server.http.fallback_clients import FallbackSlots
 
 MAX_BODY = 8 << 20
 """Bytes of one request body, inflated."""
 QUEUE = 64
 """Requests that may wait for a slot; further ones get status 503."""
-
-
-class Content(NamedTuple):
-    """The content that a module serves: the files of its newest commit."""
-
-    repository: Path
-    tree: bytes
-    """The folder with the files."""
-    is_volatile: Volatile
-    """True for files that are served even where they differ from the commit."""
-    large_only: bool = False
-    """True if only files with a block index are served, and of these what all users may read."""
 
 
 class Grant(NamedTuple):
@@ -43,22 +30,25 @@ class Served(NamedTuple):
     """The same of private modules, which only `Access` shows."""
     certificates: Mapping[str, frozenset[str]]
     """The names of client certificates (of `Connection`) that open a private module."""
-    contents: Mapping[str, Content]
-    """The modules that serve content, private ones too."""
-    undigested: Mapping[str, Path]
-    """The repositories of modules with late digests."""
+    settings: Mapping[str, Module]
+    """The tables of server.toml, of private modules too."""
     fallback: Mapping[str, FallbackSlots]
     """The lock file of each module whose fallback limits its clients."""
-    content_urls: Mapping[str, tuple[str, ...]]
-    """The content URLs of relayed modules, which replace those of their commits."""
-    webhooks: Sequence[tuple[str, WebHook]]
-    """Modules, and the web hooks that are notified of their commits."""
     mirrors: Mirrors
 
     @property
     def repositories(self) -> set[Path]:
         """The repositories of all modules."""
         return {*self.modules.values(), *self.private.values()}
+
+    def repository(self, name: str) -> Path | None:
+        """Return the repository of a public or private module; access was checked before."""
+        return self.modules.get(name) or self.private.get(name)
+
+    def content_urls(self, name: str) -> tuple[str, ...]:
+        """Return the content URLs that replace those of the commits of a module; may be empty."""
+        module = self.settings.get(name)
+        return module.relay_urls if module else ()
 
 
 class Registry(Protocol):

@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
@@ -31,10 +31,6 @@ from huai_server.http.asgi.threads import in_thread
 from huai_server.http.content.answer import answer
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
 from huai_server.http.settings import QUEUE, Registry
-
-if TYPE_CHECKING:
-    from huai_server.http.settings import Content
-
 
 _RESPONSE_BYTES = 256 << 20
 """A response ends with the first file after so many bytes."""
@@ -98,7 +94,7 @@ class ContentApp:
     def __init__(self, settings: Listen, registry: Registry, access: Access) -> None:
         self._access = access
         self._registry = registry
-        self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}
+        self._files_by_module: dict[str, CommittedFiles] = {}
         self._timeout = settings.timeout
         most = max(1, settings.max_connections // 2)
         self._limiter = Limiter(most, QUEUE, settings.timeout)
@@ -191,14 +187,15 @@ class ContentApp:
 
         Raises status 404 if the module serves no content.
         """
-        content = self._registry.served().contents.get(name)
-        if content is None:
+        served = self._registry.served()
+        module, repository = served.settings.get(name), served.repository(name)
+        if module is None or repository is None or not module.serves_content:
             self._files_by_module.pop(name, None)
             raise HttpError(404, "the module does not serve content here")
-        cached = self._files_by_module.get(name)
-        if cached is None or cached[0] is not content:
-            cached = self._files_by_module[name] = content, CommittedFiles(name, content)
-        return cached[1]
+        files = self._files_by_module.get(name)
+        if files is None or files.module is not module:
+            files = self._files_by_module[name] = CommittedFiles(name, module, repository)
+        return files
 
     @asynccontextmanager
     async def _opened(self, files: CommittedFiles, path: bytes) -> AsyncIterator[OpenFile]:

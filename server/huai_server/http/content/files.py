@@ -8,6 +8,7 @@ Rule: a path that the commit does not name as a file is not even looked up in th
 
 import logging
 import os
+from pathlib import Path
 from stat import S_IROTH, S_IXOTH
 from typing import NamedTuple
 
@@ -16,9 +17,10 @@ from huai_schema.entries import File
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, parent, rel_path, show
+from huai_server.config.tables import Module
+from huai_server.config.volatile import Volatile
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.newest import Newest
-from huai_server.http.settings import Content
 from huai_server.store.block_indices import block_index_path
 
 _SMALL_BYTES = 64 << 10
@@ -53,10 +55,15 @@ class FileChangedError(HuaiError):
 class CommittedFiles:
     """The files of one module's newest commit."""
 
-    def __init__(self, name: str, content: Content) -> None:
+    def __init__(self, name: str, module: Module, repository: Path) -> None:
         self._name = name
-        self._content = content
-        self._newest = Newest(content.repository)
+        self.module = module
+        self.tree = os.fsencode(module.path)
+        """The folder with the files."""
+        self._is_volatile = Volatile(module.volatile)
+        self._large_only = module.serve_content == "large"
+        self._repository = repository
+        self._newest = Newest(repository)
 
     def open(self, raw: bytes) -> OpenFile:
         """Open the file of the newest commit at the path `raw`; the caller closes its handle.
@@ -69,7 +76,7 @@ class CommittedFiles:
         except FormatError:
             raise _absent_error() from None
         entry = self._look_up(path)
-        if entry is None or (self._content.large_only and not self._is_open(entry)):
+        if entry is None or (self._large_only and not self._is_open(entry)):
             raise _absent_error()
         handle = self._open(path)
         try:
@@ -93,7 +100,7 @@ class CommittedFiles:
 
         Raises 404 without a commit, or if only large files are served; 500 for damaged metadata.
         """
-        if self._content.large_only:
+        if self._large_only:
             raise HttpError(404, "the module serves large files only")
         try:
             snapshot = self._newest.snapshot()
@@ -103,11 +110,6 @@ class CommittedFiles:
             raise HttpError(404, "this module has no commit yet")
         return snapshot
 
-    @property
-    def tree(self) -> bytes:
-        """The folder with the files."""
-        return self._content.tree
-
     def unreadable(self, error: HuaiError) -> HttpError:
         """Log an error, whose message has paths of this machine; return an error for clients."""
         _log.warning("%s: %s", self._name, error.message)
@@ -115,11 +117,11 @@ class CommittedFiles:
 
     def _is_open(self, entry: File) -> bool:
         """Return True for a file with a block index that all users may read."""
-        content, path, needed = self._content, entry.path, S_IROTH
-        if not entry.digest or not block_index_path(content.repository, entry.digest).exists():
+        path, needed = entry.path, S_IROTH
+        if not entry.digest or not block_index_path(self._repository, entry.digest).exists():
             return False
         try:
-            while os.lstat(os.path.join(content.tree, path)).st_mode & needed:
+            while os.lstat(os.path.join(self.tree, path)).st_mode & needed:
                 if not path:
                     return True
                 path, needed = parent(path), S_IXOTH
@@ -130,7 +132,7 @@ class CommittedFiles:
     def _open(self, path: RelPath) -> int:
         """Open a regular file of the tree; status 410 if it is gone, 403 or 500 if unreadable."""
         try:
-            handle = open_regular(self._content.tree, path)
+            handle = open_regular(self.tree, path)
         except PermissionError:
             raise HttpError(403, "the server is not allowed to read this file") from None
         except OSError as error:
@@ -145,7 +147,7 @@ class CommittedFiles:
         status = os.fstat(handle)
         size, mtime = status.st_size, status.st_mtime_ns
         is_entry = (size, mtime) == (entry.size, entry.mtime)
-        if not is_entry and not self._content.is_volatile(entry.path):
+        if not is_entry and not self._is_volatile(entry.path):
             raise _changed_error()
         digest = entry.digest.hex() if is_entry and entry.digest else None
         etag = digest or f"{size:x}-{mtime:x}-{status.st_ino:x}"

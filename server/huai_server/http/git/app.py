@@ -110,10 +110,10 @@ class GitApp:
         """Send a file of the repository, with links to content; or raise `HttpError`."""
         check_method(scope["method"], *READ_METHODS)
         name = scope["path"].removeprefix(PREFIX).partition(".git/")[0]
-        content = self._registry.served().contents.get(name)
+        module = self._registry.served().settings.get(name)
         is_head = place.endswith("/head")
-        is_linked = content is not None and (
-            place.startswith(BLOCKS) or (is_head and not content.large_only)
+        is_linked = (module is not None and module.serves_content) and (
+            place.startswith(BLOCKS) or (is_head and module.serve_content != "large")
         )
         links = [content_link(name, place)] if is_linked else []
         sending = send_static(repository, place, scope, send, links)

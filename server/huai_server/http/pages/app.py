@@ -115,7 +115,7 @@ def _add_browser(routes: APIRouter, access: Access, now: Now) -> None:
         raw = request.scope["raw_path"].removesuffix(b"/")
         page, repository = _open(access, request, name)
         location = Location(name, commit, requested_path(raw, _ABOVE))
-        urls = now.registry.served().content_urls.get(name, ())
+        urls = now.registry.served().content_urls(name)
         states = await now.known_mirrors.states(name, repository)
         recent = await now.recent.get(repository) or Recent()
         view = View(content_urls=urls, states=states, commits=recent.commits)

@@ -162,7 +162,7 @@ async def module_page(
     if row.commits:
         period = period if period in charts.PERIODS else "month"
         max_lag = seconds(now.registry.served().mirrors.settings.max_lag)
-        own_urls = now.registry.served().content_urls.get(name, ())
+        own_urls = now.registry.served().content_urls(name)
         urls, ways = await _ways(repository, name, own_urls, now)
         values |= {
             "newest": row.commits[0],

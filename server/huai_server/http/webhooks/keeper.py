@@ -122,8 +122,10 @@ class WebHooks:
     async def run(self) -> None:
         """Notify hooks of commits until the server stops; returns when all attempts have ended."""
         while not self._news.stopped:
-            webhooks = self._registry.served().webhooks
-            self._follow_hooks({(name, hook.url): hook for name, hook in webhooks})
+            modules = self._registry.served().settings.items()
+            self._follow_hooks(
+                {(name, hook.url): hook for name, module in modules for hook in module.webhooks}
+            )
             await self._news.wait(_LOOK_SECONDS)
         await asyncio.gather(*(task for _, task in self._tasks.values()), return_exceptions=True)
         self._pool.shutdown()
