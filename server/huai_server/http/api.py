@@ -6,9 +6,6 @@ The pydantic models below define the responses.  Additions are compatible, anyth
 
 import logging
 import time
-from collections.abc import Iterable
-from functools import lru_cache
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
@@ -17,51 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
-from huai_server.http.branch_cache import BranchCache
-from huai_server.http.settings import Registry
-from huai_server.state.file_stamp import FileCache
-from huai_server.state.paths import ModulePlaces
-from huai_server.store.repository import Head, Repository
-from huai_server.store.scrub_record import read_record
+from huai_server.http.module_facts import ModuleFacts
+from huai_server.store.repository import Head
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
 _log = logging.getLogger(__name__)
-
-
-class Heads:
-    """The newest commit of each module, and the damage that is known."""
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        self._heads = BranchCache(registry, _read_head)
-        self._damage = FileCache[Path, int]()
-
-    async def read(self, name: str) -> Head | None:
-        """Return the newest commit of a module; None if it has no commit or does not exist.
-
-        Raises `HuaiError` if the repository is damaged.
-        """
-        repository = self._registry.served().repository(name)
-        return None if repository is None else await self._heads.get(repository)
-
-    def damaged(self, name: str) -> int:
-        """Return the number of files that the last scrub found damaged; 0 if unknown."""
-        repository = self._registry.served().repository(name)
-        if repository is None:
-            return 0
-        place = _scrub_place(repository)
-        return self._damage.get(place, place, lambda: len(read_record(place).damage)) or 0
-
-
-@lru_cache(maxsize=4096)
-def _scrub_place(repository: Path) -> Path:
-    return ModulePlaces(repository.parent).scrub
-
-
-def _read_head(repository: Repository, _: object) -> tuple[str | None, Head | None]:
-    """Return the newest commit's id and head, or None twice (`BranchCache`)."""
-    head = repository.head()
-    return (head.commit if head else None), head
 
 
 class Model(BaseModel):
@@ -109,7 +66,7 @@ class ErrorModel(Model):
     hint: str
 
 
-def router(heads: Heads, access: Access) -> APIRouter:
+def router(facts: ModuleFacts, access: Access) -> APIRouter:
     """Return the routes `/api/v1/modules` and `/api/v1/modules/NAME`."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
 
@@ -117,7 +74,7 @@ def router(heads: Heads, access: Access) -> APIRouter:
     async def modules(request: Request) -> ModulesModel:
         """All modules, sorted by name; private ones only with a token for them."""
         names = sorted(access.modules(request.scope))
-        return ModulesModel(modules=await named_modules(heads, names))
+        return ModulesModel(modules=[await _module_or_problem(facts, name) for name in names])
 
     @routes.get(
         "/modules/{name}",
@@ -135,8 +92,8 @@ def router(heads: Heads, access: Access) -> APIRouter:
     ) -> ModuleModel | Response:
         """A module; with `If-None-Match`, 304 as long as it has no newer commit."""
         access.repository(request.scope, name)
-        head = await heads.read(name)
-        damaged = heads.damaged(name)
+        head = await facts.head(name)
+        damaged = facts.damaged(name)
         state = head.commit if head else "none"
         etag = f'W/"{state}-{damaged}"' if damaged else f'W/"{state}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache"}
@@ -171,15 +128,10 @@ def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
     )
 
 
-async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]:
-    """Return the modules `names` in their order; one that cannot be read has a `problem`."""
-    return [await _module_or_problem(heads, name) for name in names]
-
-
-async def _module_or_problem(heads: Heads, name: str) -> ModuleModel:
+async def _module_or_problem(facts: ModuleFacts, name: str) -> ModuleModel:
     """Return a module; with a damaged repository it has a `problem`, and the error is logged."""
     try:
-        return describe(name, await heads.read(name), heads.damaged(name))
+        return describe(name, await facts.head(name), facts.damaged(name))
     except HuaiError as error:
         # The message holds paths of this machine, so only the log gets it.
         _log.warning("%s: %s", name, error.message)

@@ -19,7 +19,7 @@ from huai_schema.errors import HuaiError
 from huai_server.config.tables import Listen
 from huai_server.http import metalinks, tree_api
 from huai_server.http.access import Access, is_anonymous
-from huai_server.http.api import Heads, router
+from huai_server.http.api import router
 from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.body import Inbox, Receive
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
@@ -84,24 +84,24 @@ class Application:
         # Each ETag is weak: a compressed response differs from a plain one in its bytes.
         self._compressed = GZipMiddleware(self.api, _COMPRESSED_BYTES, _COMPRESSION)
         self._shared = CORSMiddleware(self._unshared, allow_origins=["*"], expose_headers=["ETag"])
-        heads = Heads(registry)
-        self.news = News(registry, heads)
+        facts = ModuleFacts(registry)
+        self.news = News(registry, facts)
         self.webhooks = WebHooks(registry, self.news)
         self.events = events.EventsApp(settings, self.news, access)
-        self.api.include_router(router(heads, access))
-        known_mirrors, facts = KnownMirrors(registry), ModuleFacts(registry)
+        self.api.include_router(router(facts, access))
+        known_mirrors = KnownMirrors(registry)
         self.api.include_router(metalinks.router(registry, access, known_mirrors))
         self.api.include_router(receive.router(registry, access, known_mirrors.commits))
-        self.api.include_router(routes.router(heads, access, known_mirrors))
+        self.api.include_router(routes.router(facts, access, known_mirrors))
         recent, days = BranchCache(registry, read_recent), BranchCache(registry, read_days)
         offers = BranchCache(registry, read_offer)
         sources = metrics.Sources(self._traffic, self.git, self.connections)
         browser, hooks = Browser(self.content.read_small), self.webhooks
         cached = recent, days, offers
-        now = Now(registry, heads, facts, sources, known_mirrors, *cached, hooks, browser)
+        now = Now(registry, facts, sources, known_mirrors, *cached, hooks, browser)
         self.api.include_router(tree_api.router(access, browser))
         self.api.include_router(pages.router(access, now, self.api.openapi))
-        self.api.include_router(metrics.router(heads, facts, known_mirrors, sources, access))
+        self.api.include_router(metrics.router(facts, known_mirrors, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _answer_expected)
         self.api.add_exception_handler(HTTPException, _answer_framework)

@@ -22,8 +22,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import HuaiError
-from huai_server.http.api import Heads
 from huai_server.http.asgi.threads import in_thread
+from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.settings import Registry
 from huai_server.static.newest import newest_published
 from huai_server.store.repository import Head, read_branch
@@ -53,9 +53,9 @@ class Event(NamedTuple):
 class News:
     """The events of new commits, and the tasks that wait for them."""
 
-    def __init__(self, registry: Registry, heads: Heads) -> None:
+    def __init__(self, registry: Registry, facts: ModuleFacts) -> None:
         self._registry = registry
-        self._heads = heads
+        self._facts = facts
         self._reported: dict[str, tuple[Path, str]] = {}
         self._events: dict[str, Event] = {}
         """The event of each module, in the order of their numbers."""
@@ -162,7 +162,7 @@ class News:
         An error is logged once for each `state`, the commit id in the branch.
         """
         try:
-            head = await self._heads.read(name)
+            head = await self._facts.head(name)
         except HuaiError as error:
             if self._problems.get(name) != state:
                 self._problems[name] = state

@@ -16,7 +16,6 @@ from prometheus_client.registry import Collector
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
-from huai_server.http.api import Heads
 from huai_server.http.asgi.connections import ConnectionLimit
 from huai_server.http.git.app import GitApp
 from huai_server.http.metrics.traffic import Traffic
@@ -180,11 +179,7 @@ def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> 
 
 
 def router(
-    heads: Heads,
-    facts: ModuleFacts,
-    known_mirrors: KnownMirrors,
-    sources: Sources,
-    access: Access,
+    facts: ModuleFacts, known_mirrors: KnownMirrors, sources: Sources, access: Access
 ) -> APIRouter:
     """Return the route `/metrics`."""
     routes = APIRouter(tags=["health"])
@@ -193,7 +188,7 @@ def router(
     async def metrics(request: Request) -> Response:
         """Metrics for Prometheus: as its text, or as OpenMetrics."""
         modules = {
-            name: await _read_numbers(heads, facts, known_mirrors, name, repository)
+            name: await _read_numbers(facts, known_mirrors, name, repository)
             for name, repository in sorted(access.modules(request.scope, "metrics").items())
         }
         registry = CollectorRegistry()
@@ -211,12 +206,12 @@ _TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 
 async def _read_numbers(
-    heads: Heads, facts: ModuleFacts, known_mirrors: KnownMirrors, name: str, repository: Path
+    facts: ModuleFacts, known_mirrors: KnownMirrors, name: str, repository: Path
 ) -> ModuleNumbers:
     """Return a module's numbers; `readable` is false if its repository is damaged."""
-    damaged, clients = heads.damaged(name), facts.fallback_clients(name)
+    damaged, clients = facts.damaged(name), facts.fallback_clients(name)
     try:
-        head = await heads.read(name)
+        head = await facts.head(name)
         mirrors = await known_mirrors.states(name, repository)
     except HuaiError:
         return ModuleNumbers(None, readable=False, damaged=damaged, fallback_clients=clients)

@@ -45,14 +45,9 @@ class SlowRequest(NamedTuple):
 class SlowRequests:
     """The slowest requests of the last hour."""
 
-    def __init__(
-        self,
-        client: Callable[[Mapping[str, Any]], str],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """`client` returns the address of a request's client; `clock` seconds since the epoch."""
+    def __init__(self, client: Callable[[Mapping[str, Any]], str]) -> None:
+        """`client` returns the address of a request's client."""
         self._client = client
-        self._clock = clock
         self._intervals: deque[tuple[int, list[SlowRequest]]] = deque(maxlen=_INTERVALS + 1)
         """The number of each interval since the epoch, with the heap of its slowest requests."""
 
@@ -60,7 +55,7 @@ class SlowRequests:
         """Record the request `scope`, if it is among the slowest of its interval."""
         if seconds < LEAST_SECONDS:
             return
-        now = int(self._clock())
+        now = int(time.time())
         number = now // _INTERVAL
         if not self._intervals or self._intervals[-1][0] != number:
             self._intervals.append((number, []))
@@ -77,7 +72,7 @@ class SlowRequests:
 
     def slowest(self) -> list[SlowRequest]:
         """Return all that is kept of the last hour, the slowest first."""
-        begin = self._clock() - _INTERVAL * _INTERVALS
+        begin = time.time() - _INTERVAL * _INTERVALS
         return sorted(
             (each for _, heap in self._intervals for each in heap if each.time > begin),
             reverse=True,

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
-from huai_server.http.api import ErrorModel, Heads
+from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.conditions import respond
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.mirrors.answers import (
@@ -27,6 +27,7 @@ from huai_server.http.mirrors.answers import (
     tunasync,
 )
 from huai_server.http.mirrors.known import KnownMirrors
+from huai_server.http.module_facts import ModuleFacts
 from huai_server.mirrors.states import MirrorState
 
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
@@ -46,8 +47,8 @@ _T = TypeVar("_T")
 class _Reports:
     """The reports of the routes."""
 
-    def __init__(self, heads: Heads, access: Access, known_mirrors: KnownMirrors) -> None:
-        self._heads = heads
+    def __init__(self, facts: ModuleFacts, access: Access, known_mirrors: KnownMirrors) -> None:
+        self._facts = facts
         self._access = access
         self._known_mirrors = known_mirrors
 
@@ -56,7 +57,7 @@ class _Reports:
 
         Raises `HuaiError` if the repository is damaged.
         """
-        head = await self._heads.read(name)
+        head = await self._facts.head(name)
         serial = head.info.serial if head else 0
         return module_mirrors(name, serial, await self._known_mirrors.states(name, repository))
 
@@ -92,7 +93,7 @@ class _Reports:
             state = next((each for each in states if each.mirror == mirror), None)
             if state is None:
                 return None
-            head = await self._heads.read(name)
+            head = await self._facts.head(name)
             return HeldModule(name, head.info.totals.bytes, state) if head else None
 
         modules = [each for each in await self.of_each(request, of_module) if each]
@@ -101,10 +102,10 @@ class _Reports:
         return modules
 
 
-def router(heads: Heads, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
+def router(facts: ModuleFacts, access: Access, known_mirrors: KnownMirrors) -> APIRouter:
     """Return the routes of the reports about mirrors, below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
-    reports = _Reports(heads, access, known_mirrors)
+    reports = _Reports(facts, access, known_mirrors)
 
     @routes.get("/mirrors", response_model=AllMirrorsModel, responses=_ALL)
     async def all_mirrors(request: Request) -> Response:

@@ -89,7 +89,7 @@ async def mirrors_page(
     for name in mirrored[column : column + _COLUMNS]:
         try:
             states = await now.known_mirrors.states(name, modules[name])
-            head = await now.heads.read(name) if states else None
+            head = await now.facts.head(name) if states else None
         except HuaiError as error:
             # The message holds paths of this machine, so only the log gets it.
             _log.warning("%s: %s", name, error.message)

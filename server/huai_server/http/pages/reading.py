@@ -286,11 +286,11 @@ def kind_of(difference: Difference) -> str:
     return "touched" if is_touched_directory(difference.old, difference.new) else "changed"
 
 
-def summarize(comparison: Comparison, most: int = SUMMARIZED) -> Summary:
-    """Count the differences between two commits by kind, at most the first `most` of them."""
+def summarize(comparison: Comparison) -> Summary:
+    """Count the differences between two commits by kind, at most the first `SUMMARIZED`."""
     counts: dict[str, Count] = {}
     steps = with_pauses(diff(comparison.old.snapshot, comparison.new.snapshot))
-    for step in islice(steps, most):
+    for step in islice(steps, SUMMARIZED):
         kind = kind_of(step)
         entry = None if isinstance(step, Moved) else step.new or step.old
         entries, size = counts.get(kind, Count(0, 0))

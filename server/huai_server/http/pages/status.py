@@ -15,7 +15,6 @@ from fastapi import Response
 from huai_program.durations import seconds
 from huai_schema.codec.keys import Keys, read_keys
 from huai_schema.errors import HuaiError
-from huai_server.http.api import Heads
 from huai_server.http.branch_cache import BranchCache
 from huai_server.http.metrics.collector import Sources
 from huai_server.http.mirrors.known import KnownMirrors
@@ -84,7 +83,6 @@ class Now(NamedTuple):
     """The sources of facts on pages."""
 
     registry: Registry
-    heads: Heads
     facts: ModuleFacts
     sources: Sources
     known_mirrors: KnownMirrors
@@ -245,7 +243,7 @@ async def module_row(page: Page, name: str, repository: Path, now: Now) -> Modul
         _log.warning("%s: %s", name, error.message)
         return ModuleRow(name, State.UNREADABLE)
     newest = commits[0] if commits else None
-    damaged = now.heads.damaged(name)
+    damaged = now.facts.damaged(name)
     undigested = await now.facts.undigested(name) if newest else None
     return ModuleRow(
         name,
