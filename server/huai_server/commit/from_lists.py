@@ -11,10 +11,15 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, parent, show
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.list_record import scan_reason
-from huai_server.commit.listed import ListsNotEnoughError, build_listed
+from huai_server.commit.listed import (
+    ListsNotEnoughError,
+    WrittenTree,
+    build_listed,
+    prepare_export,
+    scan_again,
+)
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import CommitOptions, CommitResult, ListedResult
-from huai_server.commit.tree_export import WrittenTree, prepare, scan_again
 from huai_server.commit.whole_tree import commit_whole
 from huai_server.scan.root import empty_root_error, holds_anything
 
@@ -37,7 +42,7 @@ def commit_lists(
     newest = making.head.commit if making.head else None
     scan_cause = scan_reason(making.record, newest, making.module, time.time())
     if export and not scan_cause:
-        prepare(root, options, export)
+        prepare_export(root, options, export)
         scan_cause = _unseen_directory(making, root, export.files)
     if not scan_cause:
         try:

@@ -12,11 +12,10 @@ from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
-from huai_server.commit.listed import ListsNotEnoughError
+from huai_server.commit.listed import ListsNotEnoughError, WrittenTree, prepare_export, scan_again
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.commit.shards import Shards
-from huai_server.commit.tree_export import WrittenTree, prepare, scan_again
 from huai_server.commit.tree_reader import ReadTree
 from huai_server.scan.mounts import write_mounts
 from huai_server.scan.root import EmptyRootError, empty_root_error
@@ -38,7 +37,7 @@ def commit_whole(
     are missing, and the errors of `Shards.collect`.
     """
     if export:
-        prepare(root, options, export)
+        prepare_export(root, options, export)
     started = int(time.time())
     shards = Shards(making)
     shards.collect(options)
