@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-_SECONDS = {
+_SECONDS: dict[str, dict[str, Any]] = {
     "huai_client.cli.watch.listener": {"_FIRST_PAUSE": 0.1},
     "huai_client.metadata.failover": {"_BACKOFF": 0.02},
     "huai_client.sync.follow": {"_POLL_SECONDS": 0.05},

@@ -53,12 +53,12 @@ def modules_options(function: F) -> F:
 
 
 def each_module(
-    *, quiet: bool = False, relayed: bool | None = None
+    *, quiet: bool = False, relayed: bool | None = None, attr_trees: bool = False
 ) -> Callable[[Command], Command]:
     """Add the options of `console_options`; the function is called for each module as `name`.
 
-    It returns an exit code; errors are handled as by `run_all`.  `relayed` is as for
-    `choose_modules`. `modules_options` must be before this.
+    It returns an exit code; errors are handled as by `run_all`.  `relayed` and `attr_trees` are as
+    for `choose_modules`. `modules_options` must be before this.
     """
 
     def decorate(function: Command) -> Command:
@@ -78,9 +78,10 @@ def each_module(
                 work = click.get_current_context().info_name
                 return run_recorded(root, name, work, run) if quiet and work else run()
 
-            return run_all(
-                one, choose_modules(load(root), names, every=every, relayed=relayed), console
+            chosen = choose_modules(
+                load(root), names, every=every, relayed=relayed, attr_trees=attr_trees
             )
+            return run_all(one, chosen, console)
 
         return for_each
 
@@ -121,12 +122,18 @@ engine_option = click.option(
 
 
 def choose_modules(
-    config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
+    config: ServerConfig,
+    names: tuple[str, ...],
+    *,
+    every: bool,
+    relayed: bool | None = None,
+    attr_trees: bool = False,
 ) -> tuple[str, ...]:
     """Return the modules of the arguments `names`, each once, or with --all (`every`) all by name.
 
-    With `relayed`, --all means only modules that are relayed, or only those that are not.  Raises
-    `UnknownModuleError`, and `UsageError` without names and --all, or with both.
+    With `relayed`, --all means only modules that are relayed, or only those that are not; with
+    `attr_trees` only those that list from one.  Raises `UnknownModuleError`, and `UsageError`
+    without names and --all, or with both.
     """
     if every == bool(names):
         raise click.UsageError("name the modules, or give --all for all of server.toml")
@@ -134,7 +141,7 @@ def choose_modules(
         config.module(name)
     if not every:
         return tuple(dict.fromkeys(names))
-    modules = sorted(config.modules.items())
+    modules = sorted((config.attr_modules if attr_trees else config.modules).items())
     return tuple(name for name, module in modules if relayed in (None, bool(module.relay)))
 
 

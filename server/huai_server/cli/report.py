@@ -175,7 +175,7 @@ def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
         yield f"{name}: nothing is committed: none of the listed paths exists, or did before"
     if lists.is_cut:
         yield f"{name}: a log ends in the middle of a line; what follows is unknown"
-    lines = [show(RelPath(each.line)) for each in lists.first_refused]
+    lines = [show(RelPath(line)) for line in lists.first_refused]
     yield from _some(name, lines, lists.refused, "names no path of the module, and is skipped")
     paths = [show(RelPath(path)) for path in listed.first_unknown]
     yield from _some(name, paths, listed.unknown, "does not exist, and never did: it is skipped")

@@ -20,22 +20,14 @@ STANDARD_INPUT = "-"
 _BLOCK = 1 << 20
 
 
-class Refused(NamedTuple):
-    """A line that names no path of the module."""
-
-    line: bytes
-    """The first bytes of the line."""
-    outside: bool
-    """True if it leads out of the module; otherwise no file can have that name."""
-
-
 class ChangeLists(NamedTuple):
     """The paths in lists, with the numbers of paths and of refused lines."""
 
     change_list: ChangeList
     paths: int
     refused: int
-    first_refused: tuple[Refused, ...]
+    first_refused: tuple[bytes, ...]
+    """The first bytes of lines that name no path of the module."""
     is_cut: bool
     """True if a log ends in the middle of a line."""
     names_links: bool = True
@@ -65,7 +57,7 @@ def read_lists(sources: Iterable[str], spelling: str, *roots: Path) -> ChangeLis
             ) from error
         engine_list.end_source()
     refused, lines, is_cut = engine_list.remarks()
-    first = tuple(Refused(*line) for line in lines)
+    first = tuple(line for line, _ in lines)
     names_links = spelling != _WITHOUT_LINKS
     return ChangeLists(engine_list, engine_list.close(), refused, first, is_cut, names_links)
 

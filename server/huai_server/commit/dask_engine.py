@@ -29,7 +29,11 @@ class DaskExecutor(Executor):
         # They print tracebacks if the scheduler ends, an error of the commit, or a worker does.
         for name in ("distributed.client", "tornado.application"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._cluster = None if address else _start_cluster()
+        self._cluster = None
+        if not address:
+            self._cluster = LocalCluster(
+                threads_per_worker=1, memory_limit=None, dashboard_address=None
+            )
         self._client = Client(address or self._cluster, set_as_default=False)
         # Not pure: a second copy of a task must not get the result of the first.
         self._tasks: Executor = self._client.get_executor(pure=False)
@@ -49,10 +53,6 @@ class DaskExecutor(Executor):
         if self._cluster:
             with suppress(TimeoutError):
                 self._cluster.close(_SECONDS)
-
-
-def _start_cluster() -> LocalCluster:
-    return LocalCluster(threads_per_worker=1, memory_limit=None, dashboard_address=None)
 
 
 def _settle(future: Future[_T], task: Future[_T]) -> None:

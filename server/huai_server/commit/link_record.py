@@ -53,7 +53,8 @@ class LinkRecord:
         if self._file is None:
             self._path.unlink(missing_ok=True)
         else:
-            _close(self._file)
+            with self._file as file:
+                _flush(file)
             self._unfinished.rename(self._path)
         sync_folder(self._path.parent)
 
@@ -75,12 +76,6 @@ class LinkRecord:
 
 def _open_no_follow(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-
-
-def _close(file: BinaryIO) -> None:
-    """Make a file durable, and close it."""
-    with file:
-        _flush(file)
 
 
 def _drop_cut_line(file: BinaryIO) -> None:

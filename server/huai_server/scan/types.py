@@ -5,7 +5,6 @@ Rule: `_REASONS` must match `_native.pyi`.
 
 import errno
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
@@ -85,22 +84,18 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
 
     It is a `RootMissingError` if `root` is missing or not a directory.
     """
-    where = f"{show(os.fsencode(root))}: {error.strerror}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return RootMissingError(
-            f"no tree to scan at {where}",
+            f"no tree to scan at {show(os.fsencode(root))}: {error.strerror}",
             hint="check the path of the module, and that its file system is mounted",
         )
-    return ScanError(
-        f"cannot read the tree at {where}",
-        hint="let the user that runs this command read it, or run it as another one",
-    )
+    return unreadable_root_error(root, error.strerror)
 
 
-def unreadable_root_error(root: Path, reason: str) -> ScanError:
+def unreadable_root_error(root: os.PathLike[str], reason: str | None) -> ScanError:
     """Return the error for a root of which nothing can be listed."""
     return ScanError(
-        f"cannot read the tree at {show(bytes(root))}: {reason}",
+        f"cannot read the tree at {show(os.fsencode(root))}: {reason}",
         hint="let the user that runs this command read it, or run it as another one",
     )
 

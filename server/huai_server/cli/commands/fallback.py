@@ -13,13 +13,12 @@ from huai_schema.errors import ExitCode, FormatError
 from huai_server.cli.after_commit_report import show_attr_tree
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
-    choose_modules,
     console_options,
+    each_module,
     modules_argument,
     modules_options,
-    run_all,
 )
-from huai_server.config.load import ServerConfig, load
+from huai_server.config.load import load
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import ensure
 from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
@@ -36,8 +35,8 @@ def command() -> None:
 @command.command()
 @modules_options
 @click.option("--rebuild", is_flag=True, help="Make a new attr tree even if the old one is whole.")
-@console_options()
-def build(root: Path, names: tuple[str, ...], every: bool, rebuild: bool, console: Console) -> int:
+@each_module(attr_trees=True)
+def build(root: Path, name: str, rebuild: bool, console: Console) -> int:
     """Bring the attr trees of the modules NAME, or of all, to their newest commits.
 
     Changes what differs, or makes a new attr tree where that is impossible or another program has
@@ -47,41 +46,21 @@ def build(root: Path, names: tuple[str, ...], every: bool, rebuild: bool, consol
     --rebuild accepts the new path.
     """
     config = load(root)
-    clashes = clashing_names(config.fallback_modules)
-
-    def build_one(name: str) -> int:
-        """Build or update one attr tree; raises the error of a name that clashes."""
-        if clash := clashes.get(name):
-            raise clash
-        result = ensure(attr_tree(root, config, name), rebuild=rebuild, look=True)
-        show_attr_tree(console, name, result)
-        return ExitCode.OK
-
-    return run_all(build_one, _choose(config, names, every=every), console)
+    if clash := clashing_names(config.fallback_modules).get(name):
+        raise clash
+    show_attr_tree(console, name, ensure(attr_tree(root, config, name), rebuild=rebuild, look=True))
+    return ExitCode.OK
 
 
 @command.command()
 @modules_options
-@console_options()
-def check(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
+@each_module(attr_trees=True)
+def check(root: Path, name: str, console: Console) -> int:
     """Verify that the attr trees of the modules NAME, or of all, equal their commits.
 
     Exit code 53 means that one does not; `fallback build --rebuild` repairs it.
     """
-    config = load(root)
-    chosen = _choose(config, names, every=every)
-    return run_all(partial(_check, root, config, console), chosen, console)
-
-
-def _choose(config: ServerConfig, names: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
-    """Return the modules of the arguments; with --all those that list from an attr tree."""
-    chosen = choose_modules(config, names, every=every)
-    return tuple(name for name in chosen if not every or name in config.attr_modules)
-
-
-def _check(root: Path, config: ServerConfig, console: Console, name: str) -> int:
-    """Compare the attr tree of a module with its commit; return the exit code."""
-    report = check_attr_tree(attr_tree(root, config, name))
+    report = check_attr_tree(attr_tree(root, load(root), name))
     console.event(
         "attr_check",
         module=name,

@@ -31,8 +31,10 @@ def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
     if match is not None:
         if not _names_strongly(match, validators.etag):
             return FAILED
-    elif since is not None and not _is_unmodified(since, validators.modified):
-        return FAILED
+    elif since is not None:
+        then = _seconds(since)
+        if then is not None and validators.modified > then:
+            return FAILED
     match, since = headers.get("if-none-match"), headers.get("if-modified-since")
     if match is not None:
         return NOT_MODIFIED if names_weakly(match, validators.etag) else None
@@ -72,12 +74,6 @@ def _names_strongly(header: str, etag: str) -> bool:
     """True if the list `header` has `etag`, compared strongly, or `*`."""
     offers = [offer.strip() for offer in header.split(",")]
     return etag in offers or "*" in offers
-
-
-def _is_unmodified(since: str, modified: int) -> bool:
-    """True if `modified` is at most the HTTP date `since`, or that is malformed."""
-    then = _seconds(since)
-    return then is None or modified <= then
 
 
 def _seconds(date: str) -> int | None:

@@ -6,9 +6,10 @@ Reads folders in a thread.  It shows what the server and its state root record a
 import asyncio
 import math
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from fastapi import Response
 
@@ -28,6 +29,7 @@ _RUNS = 60
 """The most runs on the page, and the most tokens."""
 _MODULES = 40
 """The most modules on the page."""
+_T = TypeVar("_T")
 
 
 class Upkeep(NamedTuple):
@@ -70,11 +72,15 @@ async def operator_page(page: Page, modules: Mapping[str, Path], start: int, now
     ]:
         """Return what folders record: by module, of tokens, and the free bytes; None if unknown."""
         root = next((each.root for each in places.values()), None)
-        upkeep = {name: _read_upkeep(places[name]) for name in names}
-        last = {name: _read_runs(each) for name, each in places.items()}
+        upkeep = {name: _read_or_none(partial(_read_upkeep, places[name])) for name in names}
+        last = {
+            name: _read_or_none(partial(read_runs, each)) or {} for name, each in places.items()
+        }
         if root is None:
             return upkeep, last, (), None
-        return upkeep, last, _read_tokens(root, modules), _free_bytes(root)
+        tokens = _read_or_none(partial(_read_tokens, root, modules))
+        usage = _read_or_none(partial(shutil.disk_usage, root))
+        return upkeep, last, tokens, usage and usage.free
 
     upkeep, last, tokens, free = await asyncio.to_thread(read)
     rows = [
@@ -110,23 +116,20 @@ async def operator_page(page: Page, modules: Mapping[str, Path], start: int, now
     return page.render("operator.html", values)
 
 
-def _read_upkeep(places: ModulePlaces) -> Upkeep | None:
-    """Return disk use and failures of a module; None if the folder cannot be read."""
+def _read_or_none(read: Callable[[], _T]) -> _T | None:
+    """Return the result of `read`; None if the server may not read that."""
     try:
-        streaks = {work: load(places.notified(work)) for work in _WORKS}
-        # A run that is not over counts as failed.
-        failures = {work: each for work, each in streaks.items() if each.failed > each.running}
-        return Upkeep(disk_use(places), failures)
+        return read()
     except (OSError, HuaiError):
         return None
 
 
-def _read_runs(places: ModulePlaces) -> Mapping[str, Run]:
-    """Return the last run of each command; none if the folder cannot be read."""
-    try:
-        return read_runs(places)
-    except (OSError, HuaiError):
-        return {}
+def _read_upkeep(places: ModulePlaces) -> Upkeep:
+    """Return disk use and failures of a module."""
+    streaks = {work: load(places.notified(work)) for work in _WORKS}
+    # A run that is not over counts as failed.
+    failures = {work: each for work, each in streaks.items() if each.failed > each.running}
+    return Upkeep(disk_use(places), failures)
 
 
 def _runs(last: Mapping[str, Mapping[str, Run]], deliveries: Sequence[Delivery]) -> list[RunRow]:
@@ -144,18 +147,7 @@ def _names(path: str, modules: Collection[str]) -> bool:
     return any(part.removesuffix(".git") in modules for part in path.split("/"))
 
 
-def _free_bytes(root: Path) -> int | None:
-    """Return the free bytes of the disk of the state root; None if they are unknown."""
-    try:
-        return shutil.disk_usage(root).free
-    except OSError:
-        return None
-
-
-def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token] | None:
-    """Return the tokens of these modules, the first to expire first; None if unreadable."""
-    try:
-        tokens = [each for each in read_tokens(root) if not modules.keys().isdisjoint(each.modules)]
-    except HuaiError:
-        return None
+def _read_tokens(root: Path, modules: Mapping[str, Path]) -> list[Token]:
+    """Return the tokens of these modules, the first to expire first."""
+    tokens = [each for each in read_tokens(root) if not modules.keys().isdisjoint(each.modules)]
     return sorted(tokens, key=lambda token: token.expires or math.inf)
