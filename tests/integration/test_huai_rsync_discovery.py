@@ -90,6 +90,24 @@ def test_the_rules_of_the_call_become_the_filter(newcomer: Newcomer, tmp_path: P
     assert len(load(newcomer.root).module(newcomer.up.name).filter) == 3
 
 
+def test_dots_after_a_symlink_lead_where_the_kernel_goes(
+    newcomer: Newcomer, tmp_path: Path
+) -> None:
+    """The folder that has the name of DEST without them is another one."""
+    (tmp_path / "volume/copies").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("volume/copies")
+    newcomer.dest.rename(tmp_path / "volume/copy")
+    other = newcomer.dest
+    other.mkdir()
+    (other / "precious").write_text("not a copy")
+    newcomer.dest = tmp_path / "current/../copy"
+    newcomer.publish(b"pool/new")
+    assert newcomer.call(*TUNASYNC).code == 0
+    assert newcomer.modules() == [newcomer.up.name]
+    assert os.listdir(other) == ["precious"]
+    assert picture(newcomer.dest) == picture(newcomer.up.tree)
+
+
 def test_what_rsync_does_although_the_source_announces_metadata(newcomer: Newcomer) -> None:
     newcomer.assert_by_rsync("-n")
     assert os.listdir(newcomer.root / "modules") == []

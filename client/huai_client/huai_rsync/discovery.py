@@ -57,7 +57,7 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
         record_refusal(request, root)
         raise RsyncNeededError(f"no module has this destination; {error.message}") from error
     name_here = _free(name, root, config)
-    dest = os.path.abspath(request.dest)
+    dest = os.path.realpath(request.dest)
     other = name if name_here != name else ""
     return name_here, Module(
         url=url,
