@@ -72,6 +72,7 @@ LINES = {
         f"{FTPSYNC} --max-delete=40000 --delay-updates --delete --delete-delay --delete-excluded",
         f"{FTPSYNC} {FIRST}",
     ),
+    "modes of new files only": Line("rsync", "-rltH --delete --chmod=D755,F644"),
     "times ignored": Line("rsync", "-aHI --delete"),
     "compared": Line("rsync", "-aHc --delete"),
 }

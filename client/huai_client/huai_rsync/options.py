@@ -69,7 +69,7 @@ GROUPS: Final = (
         "no-timeout no-bwlimit",
         "timeout bwlimit",
     ),
-    OptionGroup(Treatment.MEANT, "`D755,F644`, and no other modes", valued="chmod"),
+    OptionGroup(Treatment.MEANT, "`D755,F644` with --perms, and no other modes", valued="chmod"),
     OptionGroup(
         Treatment.PASSED,
         "given to the rsyncs that fetch content",

@@ -96,6 +96,8 @@ _ARCHIVE = ("recursive", "links", "times", "owner", "group", "perms")
 _LEVELS = {"verbose": 0, "human-readable": 1}
 """The initial values of counted options."""
 _NEEDED = ("recursive", "links", "times")
+_OF_PERMS = ("executability", "chmod")
+"""Options that mean something else without --perms."""
 _FILTERS = ("filter", "include", "exclude", "include-from", "exclude-from")
 _DELETE = ("delete", "del", "delete-before", "delete-during", "delete-delay", "delete-after")
 _NUMBER = re.compile("[0-9]{0,9}")
@@ -230,8 +232,9 @@ class _Reading:
         for name, expected in _VALUES.items():
             if not expected.fullmatch(self.values.get(name, "")):
                 yield f"--{name}={self.values[name]}"
-        if self.flags.get("executability") and not self.flags.get("perms"):
-            yield "--executability without --perms"
+        if not self.flags.get("perms"):
+            names = (*self.flags, *self.values)
+            yield from (f"--{name} without --perms" for name in _OF_PERMS if name in names)
         if "rsh" in self.values and (self._port or "::" not in self.operands[0]):
             yield "--rsh"
         for name in _FORMATS:

@@ -173,7 +173,6 @@ def test_modes_are_rsyncs(subtests: pytest.Subtests) -> None:
         ("--chmod=D755,F644", Modes.PLAIN),
         ("--chmod=D0755,F644", Modes.PLAIN),
         ("--no-p", Modes.LOCAL),
-        ("--no-perms --chmod=D755,F644", Modes.LOCAL),
     ]:
         with subtests.test(options=options, modes=modes):
             assert modes_of(call(options)) is modes

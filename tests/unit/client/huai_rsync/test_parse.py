@@ -171,6 +171,7 @@ def test_a_call_without_perms() -> None:
     assert not call("-a --no-p").perms
     assert "--executability" in foreign("-rltE").reason
     assert call("-aE").perms
+    assert "--chmod" in foreign("-rlt --chmod=D755,F644").reason
 
 
 def test_the_end_of_options() -> None:
