@@ -149,6 +149,14 @@ def test_a_source_without_huai_is_asked_once_a_day(newcomer: Newcomer, tmp_path:
     assert newcomer.modules() == []
 
 
+def test_a_source_that_is_not_utf_8_is_rsyncs(newcomer: Newcomer) -> None:
+    newcomer.up.put(b"\xff/file", b"content")
+    source = newcomer.source + os.fsdecode(b"\xff/")
+    ended = newcomer.call(*TUNASYNC, source=source)
+    assert ended.code == 0, ended
+    assert os.listdir(newcomer.dest) == ["file"]
+
+
 def test_a_daemon_that_is_down_is_asked_again(newcomer: Newcomer) -> None:
     ended = newcomer.call(*TUNASYNC, source="rsync://127.0.0.1:9/x/", HUAI_RSYNC_EXPLAIN="yes")
     assert ended.code == 10

@@ -9,7 +9,7 @@ _USER = r"(?:(?P<user>[^@/:]+)@)?"
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)"
 _URL = re.compile(rf"rsync://{_USER}{_HOST}(?::(?P<port>[0-9]{{1,5}}))?/(?P<path>.+)")
 _COLONS = re.compile(rf"{_USER}{_HOST}::(?P<path>.+)")
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f*?\[\]\\]+")
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f*?\[\]\\\udc80-\udcff]+")
 
 
 @dataclass(frozen=True, slots=True)
