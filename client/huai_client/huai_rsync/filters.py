@@ -50,7 +50,8 @@ def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "
     return tuple(
         rule
         for rule in parser.rules
-        if rule.pattern not in temporary and (rule.include or rule.pattern not in covered)
+        if rule.negated
+        or (rule.pattern not in temporary and (rule.include or rule.pattern not in covered))
     )
 
 

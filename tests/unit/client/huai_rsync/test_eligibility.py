@@ -53,6 +53,11 @@ def test_the_folder_of_delayed_updates_does_not_count(options: str, tmp_path: Pa
     assert reason(f"--delete {options}", tmp_path, filter=("- *.iso",))
 
 
+def test_all_but_that_folder_counts(tmp_path: Path) -> None:
+    assert reason("--delete --filter='-! .~tmp~/'", tmp_path)
+    assert reason("--delete --filter='-! /mark'", tmp_path, protect=("/mark",))
+
+
 def test_the_rules_have_to_be_the_filter(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("*.iso\n/old/\n")
     same = ("- *.iso", "- /old/")
