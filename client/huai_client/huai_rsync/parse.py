@@ -204,7 +204,8 @@ class _Reading:
         reason = self._reason(remote=remote)
         source = None if reason else self._source()
         if source is None:
-            reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
+            ours = "a folder of an rsync daemon, with a slash at the end"
+            reason = reason or f"{self.operands[0]} is not {ours}"
             single = len(self.operands) == 2 and not self.refused
             return Passthrough(
                 reason,

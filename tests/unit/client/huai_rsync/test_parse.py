@@ -89,7 +89,8 @@ def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> No
         "h::m/../x/",
     ]:
         with subtests.test(source=source):
-            assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
+            reason = foreign("-a", f"{source} /srv/x").reason
+            assert "is not a folder of an rsync daemon, with a slash at the end" in reason
 
 
 def test_a_port_counts() -> None:
