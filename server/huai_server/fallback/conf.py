@@ -15,6 +15,8 @@ from huai_server.state.paths import fallback_lock_file
 LOG_FORMAT = "%o [%a] %m %b %f %l"
 """The usual format of mirrors: operation, address, module, bytes sent, path, size."""
 _VARIABLE = re.compile(r"%[A-Z][^%]*%")
+_CONTINUED = re.compile(r"^([^\S\n]*[#;].*)|\\[ \t]*\n", re.MULTILINE)
+"""A comment, whose backslash at the end continues nothing; or the end of a continued line."""
 _GLOBAL = "global"
 """The name of a section that rsync does not treat as a module."""
 
@@ -116,7 +118,7 @@ def _extra(name: str, text: str) -> list[str]:
     names of parameters in any case and with any blanks.
     """
     place = f"[modules.{name}.fallback]" if name else "[fallback]"
-    for line in re.sub(r"\\[ \t]*\n", "", text).splitlines():
+    for line in _CONTINUED.sub(r"\1", text).splitlines():
         word = "".join(line.partition("=")[0].split()).lower()
         if name and word == "path":
             hint = "set path in the table of the module; its `extra` cannot"

@@ -80,6 +80,7 @@ def test_what_more_lines_for_a_module_cannot_say(subtests: pytest.Subtests) -> N
     for extra in [
         *("path = /", "  P a t h=/", "exclude = /x\npath = /", "pa\\\nth = /", "[other]\npath = /"),
         *("&include /etc/other.conf", "exclude = /x\\"),
+        *("# no \\\npath = /", " ;no\\ \npath = /", "exclude = x \\\n# b \\\npath = /"),
     ]:
         with subtests.test(extra=extra):
             with pytest.raises(ConfigError, match="is not allowed here"):
