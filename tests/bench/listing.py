@@ -26,7 +26,7 @@ if newer:
 with tempfile.TemporaryFile(dir=Path.cwd()) as store:
     entries = EntryList(store, _LIMIT)
     if "://" in source:
-        url = ListedUrl(source, ListSettings(""))
+        url = ListedUrl(source, settings=ListSettings(""))
         ListedDaemon(url, timeout=_SECONDS, deadline=NEVER).list_tree(entries)
     else:
         reader = TextList(entries)

@@ -87,16 +87,12 @@ class Failover:
         self._answered: MetadataUrl | None = None
         self._lacking: set[MetadataUrl] = set()
         self.newest: Newest | None = None
-        """The newest commit that was remembered and not taken yet."""
+        """The newest commit that the last responding URL has, if it is known and not taken yet."""
 
     @property
     def first(self) -> MetadataUrl:
         """The URL that decides."""
         return self.urls[0]
-
-    def remember_newest(self, newest: Newest) -> None:
-        """Remember the newest commit that the last responding URL has."""
-        self.newest = newest
 
     def take_newest(self, url: MetadataUrl) -> Newest | None:
         """Return the remembered commit, and forget it; None unless `url` responded last."""

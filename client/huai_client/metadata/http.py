@@ -99,38 +99,14 @@ class NotServedError(UpstreamError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
-class ListedUrl(Struct, frozen=True):
-    """The URL of an upstream that is listed, because it has no metadata.
-
-    Its rsync lists it, or the source in `settings` lists what is at any content URL.
-    """
-
-    url: str
-    """rsync://[USER@]HOST[:PORT]/MODULE[/PATH], [USER@]HOST:PATH, or what the source lists."""
-    settings: ListSettings
-    tls: TlsFiles = SYSTEM_TLS
-    """Certificates configured for a list on a web server."""
-
-    @property
-    def address(self) -> str:
-        """The URL without a login."""
-        return without_login(self.url)
-
-    def __str__(self) -> str:
-        """Return the URL for messages: `masked`."""
-        return masked(self.url)
-
-
 class MetadataUrl(Struct, frozen=True):
-    """The URL of a module's metadata repository, or of an upstream that has none."""
+    """The URL of a module's metadata repository."""
 
     url: str
     tls: TlsFiles = SYSTEM_TLS
     """Certificates configured for it."""
     configured: str = ""
     """The URL of client.toml, if a redirect led from there to `url`."""
-    listed: ListedUrl | None = None
-    """The same URL, if it is listed; None for a repository."""
 
     @classmethod
     def of(
@@ -141,7 +117,7 @@ class MetadataUrl(Struct, frozen=True):
         `listing` has the settings for an upstream that is listed.
         """
         if is_daemon(url) or (listing is not None and (listing.source or listing.shell)):
-            return cls(url, tls, listed=ListedUrl(url, listing or ListSettings(module), tls))
+            return ListedUrl(url, tls, settings=listing or ListSettings(module))
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)
@@ -178,6 +154,16 @@ class MetadataUrl(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the URL for messages: `masked`."""
         return masked(self.url)
+
+
+class ListedUrl(MetadataUrl, frozen=True, kw_only=True):
+    """The URL of an upstream that is listed, because it has no metadata.
+
+    Its rsync lists rsync://[USER@]HOST[:PORT]/MODULE[/PATH] or [USER@]HOST:PATH; the source in
+    `settings` lists what is at any content URL.
+    """
+
+    settings: ListSettings
 
 
 def metadata_urls(mirror: Mirror) -> list[MetadataUrl]:

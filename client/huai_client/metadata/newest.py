@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from huai_client.metadata.http import (
     TIMEOUT_SECONDS,
+    ListedUrl,
     MetadataUrl,
     NotServedError,
     Request,
@@ -55,11 +56,11 @@ def find_newest(
     the head; if it is that of the commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
-    if metadata.listed is not None:
+    if isinstance(metadata, ListedUrl):
         from huai_client.metadata.source.fetch import poll_listed  # few upstreams need it
 
         folder, is_poll = heads.folder if heads else None, have is not None
-        result = poll_listed(folder, metadata.listed, timeout, deadline, is_poll=is_poll)
+        result = poll_listed(folder, metadata, timeout, deadline, is_poll=is_poll)
         return Newest(result.commit, metadata, probed=result.probed)
     if not is_http(metadata.url):
         return _newest_by_git(metadata, timeout, deadline)

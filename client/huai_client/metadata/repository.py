@@ -221,7 +221,7 @@ class Repository:
         If the upstream is listed and paths are doubted, list these again, and commit the result.
         Raises as `fetch` does.
         """
-        if metadata.listed is not None and self.doubted_paths:
+        if isinstance(metadata, ListedUrl) and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
         heads = KnownHeads(self._path)
         return find_newest(metadata, timeout=self._timeout, heads=heads).commit
@@ -274,8 +274,8 @@ class Repository:
             former = self.fetched
             try:
                 # The last list may be recorded, and its commit refused and removed.
-                if newest.url.listed is not None and not (commit and self.has(commit)):
-                    commit, new = self._list(newest.url.listed, newest.probed, deadline)
+                if isinstance(newest.url, ListedUrl) and not (commit and self.has(commit)):
+                    commit, new = self._list(newest.url, newest.probed, deadline)
                 else:
                     new = self._fetcher(newest, deadline).complete()
             except HuaiError:
@@ -329,7 +329,7 @@ class Repository:
             self._remember(url.address, newest.commit, error)
 
         complete = self._complete_commits(_FETCHED, _KEPT, _PARTLY)
-        if url.listed is not None:  # recorded with all its objects; a kill may precede the ref
+        if isinstance(url, ListedUrl):  # recorded with all its objects; a kill may precede the ref
             complete.add(newest.commit)
         older = self._complete_commits(_HISTORY) - complete
         local = LocalRepository(

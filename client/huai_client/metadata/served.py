@@ -11,6 +11,7 @@ import msgspec
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.http import (
+    ListedUrl,
     MetadataUrl,
     NotServedError,
     Request,
@@ -90,18 +91,18 @@ def check_first_url(mirror: Mirror) -> tuple[str, str]:
 
     Both are texts for people, and may be empty; takes requests of a few seconds.
     """
-    from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
 
     url = metadata_urls(mirror)[0]
     try:
-        if url.listed is not None:
+        if isinstance(url, ListedUrl):
             from huai_client.metadata.source.fetch import describe_listing
 
-            return describe_listing(url.listed, _PROBE_SECONDS).text, ""
+            return describe_listing(url, _PROBE_SECONDS).text, ""
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = error.hint if url.listed else suggest_module(url, mirror.upstream_name)
+        is_listed = isinstance(url, ListedUrl)
+        hint = error.hint if is_listed else suggest_module(url, mirror.upstream_name)
         return "", f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
         return "", f"warning: {error.message}\n  {error.hint or 'sync tries again'}"

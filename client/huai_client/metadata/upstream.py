@@ -70,5 +70,5 @@ def is_up_to_date(
     newest = metadata.first_answer(fetch)
     if newest.commit == state.applied:
         return True
-    metadata.remember_newest(newest)
+    metadata.newest = newest
     return False

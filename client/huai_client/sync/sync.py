@@ -25,7 +25,7 @@ from huai_client.metadata.checks import (
 )
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.http import MetadataUrl
+from huai_client.metadata.http import ListedUrl, MetadataUrl
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
@@ -192,7 +192,7 @@ class Sync:
     @property
     def _is_listed(self) -> bool:
         """True for an upstream that does not run huai."""
-        return self._upstream.metadata.first.listed is not None
+        return isinstance(self._upstream.metadata.first, ListedUrl)
 
     def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
         """Return True if the run has to plan again; may wait for a newer commit.

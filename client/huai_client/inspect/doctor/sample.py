@@ -20,7 +20,7 @@ from huai_client.diff.selection import Selection
 from huai_client.inspect.doctor.finding import Finding, fail, ok
 from huai_client.metadata.checks import check_module_name, check_totals
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.http import MetadataUrl, UpstreamError
+from huai_client.metadata.http import ListedUrl, MetadataUrl, UpstreamError
 from huai_client.metadata.repository import Judge, Repository
 from huai_client.metadata.signatures import Signatures
 from huai_client.plan.build import publish_order
@@ -75,7 +75,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
-        if any(url.listed for url in urls):
+        if any(isinstance(url, ListedUrl) for url in urls):
             commit = _listed(local, urls[0])
         else:
             commit = _fetched(repository, urls, deadline, Signatures(mirror).judge)

@@ -14,7 +14,13 @@ from huai_client.config.mirror import Mirror
 from huai_client.config.proxies import rsync_proxy
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
-from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, metadata_urls
+from huai_client.metadata.http import (
+    ListedUrl,
+    MetadataUrl,
+    UpstreamError,
+    is_http,
+    metadata_urls,
+)
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from huai_client.metadata.source.fetch import describe_listing
@@ -133,8 +139,8 @@ def content(mirror: Mirror) -> Iterator[Finding]:
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     """Request the newest commit of a metadata URL; a failure becomes the finding."""
     try:
-        if url.listed is not None:
-            listing = describe_listing(url.listed, _TIMEOUT)
+        if isinstance(url, ListedUrl):
+            listing = describe_listing(url, _TIMEOUT)
             request = listing.request and f'to its administrator: "{listing.request}"'
             return ok(listing.text, request)
         commit = find_newest(url, timeout=_TIMEOUT).commit

@@ -70,7 +70,7 @@ def test_what_was_heard_is_taken_once_and_from_who_said_it() -> None:
     newest = Newest("1" * 40, B)
     assert scene.ask() == 2
     assert scene.upstreams.take_newest(B) is None
-    scene.upstreams.remember_newest(newest)
+    scene.upstreams.newest = newest
     assert scene.upstreams.take_newest(A) is None
     assert scene.upstreams.take_newest(B) == newest
     assert scene.upstreams.take_newest(B) is None
