@@ -41,17 +41,6 @@ from huai_schema.paths import RelPath
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Origins(NamedTuple):
-    """The sources of blocks."""
-
-    indices: BlockIndexFetch
-    former: Former | None
-    """None if no file of the tree may be trusted unread."""
-    pieces: Pieces
-    linking_urls: Sequence[str]
-    """The metadata URLs that may link to content; empty if other content is to be used."""
-
-
 class BlockSource(NamedTuple):
     """An older version that blocks are taken from."""
 
@@ -68,26 +57,37 @@ class _Result(NamedTuple):
     """True if it holds only the changes of the older version."""
 
 
+class Means(NamedTuple):
+    """The upstream, URLs, options and local files by which large files are updated."""
+
+    upstream: Upstream
+    urls: Sequence[ContentUrl]
+    options: TransferOptions
+    policy: ReusePolicy
+    former: Selection | None
+    """The selection that the last sync left in the tree; None if no file may be trusted."""
+    in_place: Callable[[RelPath], bool]
+    """Tests which files may be changed in place."""
+
+
 class LargeFiles:
-    """The large files of one run, staged one by one.  The caller closes the origins."""
+    """The large files of one run, staged one by one.  The caller closes `pieces`."""
 
     def __init__(
-        self,
-        view: View,
-        staging: Staging,
-        origins: Origins,
-        policy: ReusePolicy,
-        in_place: Callable[[RelPath], bool],
+        self, view: View, staging: Staging, means: Means, indices: BlockIndexFetch, pieces: Pieces
     ) -> None:
-        """`in_place`: tests which files of the viewed tree may be changed in place."""
+        """Stage files of the viewed tree, with blocks of older files and of `pieces`."""
         self._view = view
         self._staging = staging
-        self._indices = origins.indices
-        self._former = origins.former
-        self._pieces = origins.pieces
-        self._linking_urls = origins.linking_urls
-        self._policy = policy
-        self._in_place = in_place
+        self._indices = indices
+        self._pieces = pieces
+        self._policy = means.policy
+        self._in_place = means.in_place
+        self._former = None
+        """The tree as the last sync left it; None if no file of it may be trusted unread."""
+        if means.former is not None:
+            self._former = Former(means.former, indices, means.policy.until)
+        self._linking_urls = _linking_urls(means)
 
     def update(self, files: Sequence[File]) -> Reused:
         """Stage the files that old and fetched blocks can make; return totals of reused files.
@@ -233,19 +233,6 @@ class LargeFiles:
         return os.access(handle_path(older.handle), os.W_OK)
 
 
-class Means(NamedTuple):
-    """The upstream, URLs, options and local files by which large files are updated."""
-
-    upstream: Upstream
-    urls: Sequence[ContentUrl]
-    options: TransferOptions
-    policy: ReusePolicy
-    former: Selection | None
-    """The selection that the last sync left in the tree; None if no file may be trusted."""
-    in_place: Callable[[RelPath], bool]
-    """Tests which files may be changed in place."""
-
-
 def update(
     files: Sequence[File], means: Means, view: View, staging: Staging, listener: Listener
 ) -> tuple[Reused, int]:
@@ -259,14 +246,14 @@ def update(
     indices = BlockIndexFetch(
         upstream.metadata, upstream.deadline, timeout=options.timeout, on_message=listener.retried
     )
-    former = None
-    if means.former is not None:
-        former = Former(means.former, indices, means.policy.until)
-    by_rsync = all(url.transport in (Transport.DAEMON, Transport.SHELL) for url in means.urls)
-    urls = [each.url for each in upstream.metadata.urls]
-    usable = by_rsync and not any(map(login_of, urls))  # content gets no login of a URL
     sources = Sources(means.urls, options.hosts.health)
     with disk_errors(staging), Pieces(sources, options, listener) as pieces:
-        origins = Origins(indices, former, pieces, urls if usable else ())
-        large = LargeFiles(view, staging, origins, means.policy, means.in_place)
+        large = LargeFiles(view, staging, means, indices, pieces)
         return large.update(files), pieces.received
+
+
+def _linking_urls(means: Means) -> list[str]:
+    """Return the metadata URLs that may link to content; none if other content is to be used."""
+    by_rsync = all(url.transport in (Transport.DAEMON, Transport.SHELL) for url in means.urls)
+    urls = [each.url for each in means.upstream.metadata.urls]
+    return urls if by_rsync and not any(map(login_of, urls)) else []  # no login for content
