@@ -82,7 +82,7 @@ def test_a_disk_without_room(disk: Path) -> None:
     bytes_left, inodes_left = run_check(destination.space, disk)
     assert_fails([bytes_left], ExitCode.NO_SPACE)
     assert inodes_left.result is Result.OK
-    assert next(machine.root_space(disk)).result is Result.FAIL
+    assert next(machine.room_findings(disk)).result is Result.FAIL
 
 
 @needs_mounts

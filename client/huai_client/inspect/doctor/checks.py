@@ -18,7 +18,7 @@ MACHINE: tuple[Check[Path], ...] = (
     Check("confinement", "the files that rsync may access", machine.confinement),
     Check("units", "the restrictions of systemd's services", machine.units),
     Check("root", "the folder of all state", machine.root),
-    Check("root-space", "room for state", machine.root_space, needs=("root",)),
+    Check("root-space", "room for state", machine.room_findings, needs=("root",)),
 )
 """The checks of the machine and the state root; each gets the state root."""
 

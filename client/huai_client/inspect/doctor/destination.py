@@ -4,7 +4,6 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 from huai_client.config.mirror import Mirror
@@ -166,12 +165,12 @@ def _needed(mirror: Mirror) -> Needed | None:
 
 def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
     """Return a check that calls `probe` with a temporary folder in DEST, with the lock held."""
-    return partial(_probed, probe)
 
+    def probed(mirror: Mirror) -> Iterator[Finding]:
+        with _folder(mirror) as folder:
+            yield probe(folder)
 
-def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Finding]:
-    with _folder(mirror) as folder:
-        yield probe(folder)
+    return probed
 
 
 @contextmanager

@@ -108,11 +108,6 @@ def _readable(state_root: Path, mode: int) -> Path | None:
     return next((path for path in secret if path.exists() and path.stat().st_mode & 0o044), None)
 
 
-def root_space(state_root: Path) -> Iterator[Finding]:
-    """Check that there is room for state and metadata."""
-    yield from room_findings(state_root)
-
-
 def _state_files(state_root: Path) -> Iterator[Path]:
     """Yield the root, the folders of its modules, and the files that runs replace."""
     yield state_root

@@ -224,7 +224,6 @@ def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield _as_warning(finding) if reachable else finding
 
 
-_SECONDS = 15
 _FIX = (
     "keep both commits and ask the upstream's administrators: a server shows different trees to "
     "different downstreams, or its repository was restored from a backup"
@@ -255,9 +254,9 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
     Fetches into a temporary repository; a URL that fails is left out.
     """
     applied = states.load(mirror.paths.state).applied
-    deadline = Deadline.after(_SECONDS)
+    deadline = Deadline.after(_TIMEOUT)
     with tempfile.TemporaryDirectory(prefix="huai-doctor-") as folder:
-        repository = Repository(Path(folder, "asked.git"), timeout=_SECONDS)
+        repository = Repository(Path(folder, "asked.git"), timeout=_TIMEOUT)
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
@@ -267,7 +266,7 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
             if not is_http(url.url):
                 continue  # other transports have no time limit
             try:
-                commit = repository.fetch(url, deadline, find_newest(url, timeout=_SECONDS))
+                commit = repository.fetch(url, deadline, find_newest(url, timeout=_TIMEOUT))
             except HuaiError:
                 continue  # the check of the metadata reports it
             yield commit.info.serial, commit.id, str(url)
