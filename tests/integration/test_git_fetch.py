@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.git import LocalRepository
+from huai_client.metadata.git.local import LocalRepository
 from huai_client.metadata.git_fetch import GitFetch
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.newest import find_newest

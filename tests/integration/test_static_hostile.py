@@ -12,7 +12,7 @@ from typing import Self
 import pytest
 
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import LocalRepository
+from huai_client.metadata.git.local import LocalRepository
 from huai_client.metadata.http import (
     MetadataUrl,
     Request,

@@ -20,9 +20,10 @@ from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import GitObject, LocalRepository
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
+from huai_client.metadata.git.local import LocalRepository
+from huai_client.metadata.git.objects import GitObject
 from huai_client.metadata.http import ListedUrl, MetadataUrl
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest

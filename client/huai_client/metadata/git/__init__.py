@@ -3,12 +3,3 @@
 `incoming` receives and installs a pack, `connectivity` checks that no object is missing, and
 `program` fetches from upstreams that have no static files.
 """
-
-from huai_client.metadata.git.local import LocalRepository
-from huai_client.metadata.git.objects import GitObject, Objects
-
-__all__ = [
-    "GitObject",
-    "LocalRepository",
-    "Objects",
-]
