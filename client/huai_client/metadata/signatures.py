@@ -104,7 +104,8 @@ class Signatures:
         former = None if self._off else load_trusted(self._path)
         self._former = former
         # Other keys in client.toml take precedence: the administrator wrote them.
-        self._accepted = former if former and self._follows(former) else None
+        is_other = former and self._anchors and sorted(former.anchors) != sorted(self._anchors)
+        self._accepted = None if is_other else former
         self._verdicts: dict[str, _Verdict] = {}
 
     @property
@@ -201,10 +202,6 @@ class Signatures:
         if self._former is None and not self._anchors:
             return f"from now on only signed commits are accepted; first keys: keys = [{keys}]"
         return f"the upstream's keys, version {verdict.trusted.keys.version}: [{keys}]"
-
-    def _follows(self, former: TrustedKeys) -> bool:
-        """Return True if `former` has the configured keys, or none are configured."""
-        return not self._anchors or sorted(former.anchors) == sorted(self._anchors)
 
     def _refuse_unsigned(self) -> None:
         """Raise `UntrustedError` if keys are configured or earlier commits were signed."""

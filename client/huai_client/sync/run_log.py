@@ -94,12 +94,9 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def unrepaired(self, count: int) -> ExitCode:
         """Note that `count` paths could not be read or repaired; return `DIFFERS`."""
-        code, reason = (
-            ExitCode.DIFFERS,
-            counted(count, "path cannot be read", "paths cannot be read"),
-        )
-        self._note(code=int(code), reason=reason, differences=count)
-        return code
+        reason = counted(count, "path cannot be read", "paths cannot be read")
+        self._note(code=int(ExitCode.DIFFERS), reason=reason, differences=count)
+        return ExitCode.DIFFERS
 
     def _note(self, **values: Any) -> None:
         self.record = replace(self.record, **values)
