@@ -353,8 +353,7 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
 def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
     """Return the order without the upstream's rules; raises as `publish_order` does."""
     silent = commit.descriptor._replace(publish=())
-    volatile = list_volatile_rules(module, silent)
-    return PublishOrder(commit.snapshot, profiles(), _own_rules(module), (), volatile)
+    return publish_order(module, commit._replace(descriptor=silent))
 
 
 def _own_rules(module: Module) -> list[Rule]:
