@@ -6,7 +6,7 @@ trusted: a pack is checked by its digest, and its commits are checked as any oth
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from huai_schema.codec.descriptor import CONTENT_URLS
 from huai_schema.errors import FormatError
@@ -137,17 +137,17 @@ def _read_line(
     if match := _COMMIT.fullmatch(line):
         serial = int(match[2])
         if serial == NOTHING or (commits and serial >= next(reversed(commits))):
-            _refuse("commits are not in order", place)
+            raise FormatError("commits are not in order", place)
         commits[serial] = match[1]
     elif match := _STEP.fullmatch(line):
         step = Step(int(match[1]), int(match[2]), _static_file(match, 3))
         if step.old >= step.new:
-            _refuse("the step does not lead to a later commit", place)
+            raise FormatError("the step does not lead to a later commit", place)
         steps.append(step)
     elif match := _LIST.fullmatch(line):
         lists.append(ListOf(int(match[1]), int(match[2]), _static_file(match, 3)))
     elif not _OTHER.fullmatch(line) or line.partition("\t")[0] in _KNOWN:
-        _refuse("the line is malformed", place)
+        raise FormatError("the line is malformed", place)
 
 
 def _content_urls(lines: Iterable[str]) -> tuple[str, ...]:
@@ -194,8 +194,3 @@ def _static_file(match: re.Match[str], group: int) -> StaticFile:
 
 def _file_fields(file: StaticFile) -> str:
     return f"{file.size}\t{file.digest.hex()}"
-
-
-def _refuse(reason: str, place: str) -> NoReturn:
-    """Raise `FormatError`."""
-    raise FormatError(reason, place)
