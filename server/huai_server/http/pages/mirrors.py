@@ -21,7 +21,7 @@ from huai_server.http.pages.status import Now
 from huai_server.mirrors.record import Probe
 from huai_server.mirrors.states import MirrorState
 
-_ROWS, _COLUMNS, _SERIALS = 50, 12, 20
+_ROWS, _COLUMNS, _SERIALS = 45, 12, 20
 _VERDICTS = ("good", "unreachable", "stale", "lies")
 """The verdicts of probes, the worst last."""
 _log = logging.getLogger(__name__)
