@@ -4,9 +4,9 @@ There may be millions.  They are rows of the engine, or plain lists.
 """
 
 from array import array
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from huai_native import _native
@@ -14,6 +14,7 @@ from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 
 T = TypeVar("T", bound=Entry)
+V = TypeVar("V")
 _STEP = 10_000
 
 
@@ -29,25 +30,29 @@ def joined(*parts: Sequence[File]) -> Sequence[File]:
 
 def paths(entries: Sequence[Entry]) -> Iterator[RelPath]:
     """Return the path of each entry."""
-    return _column(entries, "path")
+    return _column(entries, attrgetter("path"), _native.Rows.paths)
 
 
 def sizes(files: Sequence[File]) -> Iterator[int]:
     """Return the size of each file in bytes."""
-    return _column(files, "size")
+    return _column(files, attrgetter("size"), _native.Rows.sizes)
 
 
 def digests(files: Sequence[File]) -> Iterator[bytes | None]:
     """Return the digest of each file, or None."""
-    return _column(files, "digest")
+    return _column(files, attrgetter("digest"), _native.Rows.digests)
 
 
-def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
-    """Yield the attribute `name` of each entry; rows of the engine are read in steps."""
+def _column(
+    entries: Sequence[Any],
+    of_entry: Callable[[Any], V],
+    of_rows: Callable[["_native.Rows[Any]"], Sequence[V]],
+) -> Iterator[V]:
+    """Yield an attribute of each entry; rows of the engine are read in steps."""
     if isinstance(entries, _native.Rows):
         steps = (entries[begin : begin + _STEP] for begin in range(0, len(entries), _STEP))
-        return chain.from_iterable(map(methodcaller(f"{name}s"), steps))
-    return map(attrgetter(name), entries)
+        return chain.from_iterable(map(of_rows, steps))
+    return map(of_entry, entries)
 
 
 def chosen(files: Sequence[T], positions: Sequence[int]) -> Sequence[T]:
