@@ -23,7 +23,7 @@ def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
 
     module = mirror.config
     if options.filter is not None:
-        return load_rules(options.filter, Path.cwd(), place="--filter", modes=module.modes)
+        return load_rules(options.filter, Path(), place="--filter", modes=module.modes)
     place = f"{mirror.name}: filter rule"
     return load_rules(module.filter, mirror.root, place=place, modes=module.modes)
 

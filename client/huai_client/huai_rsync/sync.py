@@ -98,7 +98,7 @@ def _target(request: RsyncRequest, root: Path) -> "_Target":
         return _Target(request, root, *configured)
     if not request.delete:
         raise RsyncNeededError("no module has this destination")
-    call_rules = rules(request, Path.cwd())
+    call_rules = rules(request, Path())
     from huai_client.huai_rsync.discovery import discover
 
     name, module = discover(request, root, config)
@@ -139,7 +139,7 @@ class _Target:
             dry_run=request.dry_run,
             file=RsyncLog.opened(request.style.log) if request.style.log else None,
         )
-        call_rules = rules(request, Path.cwd(), module.protect)
+        call_rules = rules(request, Path(), module.protect)
         reason = why_not(request, call_rules, module, self.root)
         if reason:
             raise RsyncNeededError(reason)
