@@ -8,12 +8,20 @@ import pytest
 from huai_client.config.modes import Modes
 from huai_client.config.settings_record import TreeSettings
 from huai_client.filters import FilterError, Parser, Rules
+from huai_client.metadata import static_fetch
+from huai_client.metadata.static_fetch import LARGE
 from huai_schema.errors import ExitCode
 from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.filter_oracle import copied, left_over, options_of, rule_file, selected, tree_of
 from tests.support.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of
 from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream
+
+
+@pytest.fixture(autouse=True, params=[LARGE, 0], ids=["all-metadata", "a-part"])
+def fetched_metadata(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter that names what it mirrors changes what is fetched, and no result."""
+    monkeypatch.setattr(static_fetch, "LARGE", request.param)
 
 
 @pytest.fixture(name="up")

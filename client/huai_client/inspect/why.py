@@ -30,7 +30,7 @@ from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.errors import HuaiError
-from huai_schema.paths import RelPath, after_moves, ancestors, show
+from huai_schema.paths import RelPath, after_moves, ancestors, parent, show
 
 
 class Preview(NamedTuple):
@@ -167,7 +167,9 @@ class Reasons(NamedTuple):
     path: RelPath
     applied: Commit
     entry: Entry | None
-    """The entry of the applied commit, even if the filter excludes it."""
+    """The entry of the applied commit, even if the filter excludes it; None if `unfetched`."""
+    unfetched: bool
+    """True if the filter excludes the path's directory, and its metadata were not fetched."""
     brought: PathEvent | None
     """The last change of it in the commits of the repository."""
     filtered: Filtered | None
@@ -205,14 +207,15 @@ def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
     read.
     """
     module, applied = mirror.config, commits.applied
-    entry = applied.snapshot.entry(path)
-    local = local_status(
-        mirror.dest,
-        path,
-        applied_selection(applied, commits.state).entry(path),
-        owners=module.owners,
-    )
-    directory = isinstance(entry or local.entry, Directory)
+    entry, selection = applied.snapshot.entry(path), applied_selection(applied, commits.state)
+    unfetched = False
+    if applied.id in commits.repository.sparse:
+        directory = path if isinstance(entry, Directory) else parent(path)
+        unfetched = not selection.rules.reaches(directory, directory=True)
+    if unfetched:
+        entry = None
+    local = local_status(mirror.dest, path, selection.entry(path), owners=module.owners)
+    is_directory = isinstance(entry or local.entry, Directory)
     rules = rules_of(mirror, SyncOptions())
     delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
@@ -225,13 +228,15 @@ def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
         path=path,
         applied=applied,
         entry=entry,
+        unfetched=unfetched,
         brought=next(path_events(path, commits.line), None),
         filtered=Filtered(
-            rules.why(path, directory=directory), rules.protects(path, directory=directory)
+            rules.why(path, directory=is_directory),
+            rules.protects(path, directory=is_directory),
         )
         if rules
         else None,
-        protected=Protection(module.protected).covers(path, directory=directory),
+        protected=Protection(module.protected).covers(path, directory=is_directory),
         placement=placement,
         rule_of=_rule_of(placement, module, applied, volatile=volatile) if placement else "",
         volatile=volatile,

@@ -18,7 +18,8 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
     info = reasons.applied.info
     entry = reasons.entry
     yield "applied", f"serial {info.serial}, commit {reasons.applied.id[:12]}"
-    yield "there", entry_words(entry) if entry else "nothing"
+    nothing = "not known: what the filter excludes was not fetched"
+    yield "there", entry_words(entry) if entry else nothing if reasons.unfetched else "nothing"
     if reasons.brought is not None:
         event = reasons.brought
         change = "existed in the oldest known commit" if event.oldest else step_words(event.step)

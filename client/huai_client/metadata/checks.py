@@ -16,7 +16,7 @@ _SMALL_ENTRIES, _SMALL_BYTES = 1_000_000, 1 << 40
 """Sizes to which a module may grow, however small it was."""
 
 _ENTRIES_MAX = 100_000_000
-_ENTRIES_FREE = 100_000
+ENTRIES_FREE = 100_000
 """Entries beyond the applied ones that any metadata may announce, however small the pack.
 
 Each further entry needs a byte of metadata: names that count upwards take two or three.  One tree
@@ -126,7 +126,7 @@ def check_totals(commit: Commit, module: Module, applied: Totals | None, packed:
                 hint=f"if that is right, raise {key} in client.toml",
             )
     applied_entries = applied.entries if applied is not None else 0
-    if not module.max_entries and totals.entries > applied_entries + _ENTRIES_FREE + packed:
+    if not module.max_entries and commit.snapshot.limit > applied_entries + ENTRIES_FREE + packed:
         raise TooLargeError(
             f"the upstream announces {totals.entries:,} entries in {packed:,} bytes of metadata; "
             "nothing was touched",

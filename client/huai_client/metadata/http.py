@@ -46,6 +46,8 @@ _LOGIN_REQUIRED = {401, 403}
 _LOGIN = "Authorization"
 _SERVER_ERROR = 500
 """The lowest status of an error of the server."""
+_NOT_IMPLEMENTED = 501
+"""Its answer to POST, if it has static files only: it will not change soon."""
 _MALFORMED_URL = (ValueError, OverflowError)
 """Exceptions for a malformed URL; the latter for a port that is too large."""
 _COPY_SECONDS = 5.0
@@ -194,6 +196,7 @@ class Request(Struct, frozen=True):
     body: bytes | None = None
     """Sent by POST, if there is a body."""
     content_type: str = ""
+    headers: dict[str, str] = {}
     validator: str = ""
     """ETag for If-None-Match, or a date for If-Modified-Since.  A 304 raises `UnchangedError`."""
 
@@ -328,7 +331,7 @@ def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
     """
     from huai_client.metadata.curl.exchange import CurlRequest  # loads libcurl
 
-    headers = {}
+    headers = {**request.headers}
     if request.content_type:
         headers["Content-Type"] = request.content_type
     if request.validator:
@@ -437,7 +440,8 @@ def _status_error(metadata: MetadataUrl, head: Head) -> UpstreamError:
     message = f"{metadata}: HTTP {head.status} {printable(head.reason)}"
     if head.status in _LOGIN_REQUIRED:
         return UpstreamError(message, hint=LOGIN_HINT)
-    if head.status in _TEMPORARY or head.status >= _SERVER_ERROR:
+    is_down = head.status >= _SERVER_ERROR and head.status != _NOT_IMPLEMENTED
+    if head.status in _TEMPORARY or is_down:
         after = retry_after(head.fields.get("retry-after"), time.time())
         return UpstreamDownError(message, hint="try again later", retry_after=after)
     if head.status == _BAD_REQUEST and metadata.url.lower().startswith("https:"):

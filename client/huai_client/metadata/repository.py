@@ -16,15 +16,22 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.metadata.checks import TooLargeError
+from huai_client.metadata.checks import ENTRIES_FREE, TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
+from huai_client.metadata.git.connectivity import read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.local import LocalRepository
 from huai_client.metadata.git.objects import GitObject
-from huai_client.metadata.http import ListedUrl, MetadataUrl
+from huai_client.metadata.http import (
+    ListedUrl,
+    MetadataUrl,
+    UpstreamDownError,
+    UpstreamError,
+    is_http,
+)
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest
 from huai_client.metadata.packs import (
@@ -34,9 +41,10 @@ from huai_client.metadata.packs import (
     pack_sizes,
 )
 from huai_client.metadata.source.record import RECORD_NAME
-from huai_client.metadata.static_fetch import StaticFetch
+from huai_client.metadata.sparse_commits import SparseCommits
+from huai_client.metadata.static_fetch import StaticFetch, is_large
 from huai_client.run.options import NEVER, Deadline
-from huai_native._native import Packs
+from huai_native._native import Filter, MissingObjects, Packs
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.packs import remove_packs
 from huai_program.refs import DamagedRefError, Refs
@@ -48,6 +56,7 @@ from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from huai_client.filters import Rules
     from huai_client.metadata.git_fetch import GitFetch
 
 _FETCHED = "refs/huai/fetched"
@@ -134,6 +143,7 @@ class Repository:
         """Says what the upstream could not list, unless the last list had it too."""
         self._sources: dict[str, str] = {}
         """The URLs from which commits were fetched, by commit."""
+        self.sparse = SparseCommits(path, self.packs)
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is not a repository", "metadata")
@@ -146,6 +156,7 @@ class Repository:
         """
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
+        self.sparse.read(other)
         self.keep([commit])
 
     def accept(self) -> None:
@@ -193,6 +204,7 @@ class Repository:
         """Remove everything, and create an empty repository; raises `StoreError` if that fails."""
         self._arrived.clear()
         self.packs.forget()
+        self.sparse.clear()
         try:
             self._forget_hashes()
             if self._path.exists():
@@ -243,9 +255,10 @@ class Repository:
         the rest, call `withdraw`.
         """
         drop_unfinished(self._path)
-        newest = newest or find_newest(
-            metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
-        )
+        if newest is None or (newest.static is None and newest.commit in self.sparse):
+            newest = find_newest(
+                metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
+            )
         commit = self._fetch(newest, deadline)
         urls = newest.static.content_urls if newest.static else ()
         return self._judge(commit, judge)._replace(relay_urls=urls)
@@ -278,7 +291,7 @@ class Repository:
                 if isinstance(newest.url, ListedUrl) and not (commit and self.has(commit)):
                     commit, new = self._list(newest.url, newest.probed, deadline)
                 else:
-                    new = self._fetcher(newest, deadline).complete()
+                    new = self._fetch_missing(newest, deadline)
             except HuaiError:
                 self.packs.forget()  # new packs may have been removed again
                 raise
@@ -318,8 +331,11 @@ class Repository:
         for name in (REFUSED, RECORD_NAME):
             (self._path / name).unlink(missing_ok=True)
 
-    def _fetcher(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
-        """Return the fetcher of `newest`; raises the error of a commit that was refused before."""
+    def _fetch_missing(self, newest: Newest, deadline: Deadline) -> tuple[Path, ...]:
+        """Fetch what is missing of a commit; return the new packs.
+
+        Raises the error of a commit that was refused before.
+        """
         url = newest.url
         for address in (url.address, f"{url.address} {self._basis}"):
             refused_head = self._refused.get(address)
@@ -329,13 +345,54 @@ class Repository:
         def refused(error: FormatError) -> None:
             self._remember(url.address, newest.commit, error)
 
-        complete = self._complete_commits(_FETCHED, _KEPT, _PARTLY)
+        commits = self._complete_commits(_FETCHED, _KEPT, _PARTLY)
+        complete = {commit for commit in commits if commit not in self.sparse}
         if isinstance(url, ListedUrl):  # recorded with all its objects; a kill may precede the ref
             complete.add(newest.commit)
-        older = self._complete_commits(_HISTORY) - complete
+        older = (self._complete_commits(_HISTORY) | commits) - complete
+        if newest.commit in self.sparse:
+            older.discard(newest.commit)
         local = LocalRepository(
             self._path, self, complete, older, deadline, refused, tuple(self._borrowed)
         )
+        if self.sparse.rules and not complete and is_http(url.url) and is_large(newest.static):
+            packs = self._fetch_part(newest, local, self.sparse.rules, commits)
+            if packs is not None:
+                return packs
+        new = self._fetcher(newest, local).complete()
+        if newest.commit in self.sparse:
+            head = read_commit(newest.commit, self)
+            _, tree = read_root(head.tree, self)
+            most = head.info().totals.entries
+            if MissingObjects(self.packs, tree, [], Filter([]), most).next():
+                raise self._damaged("not all of it was fetched", newest.commit)
+            self.sparse.remove(newest.commit)
+        return new
+
+    def _fetch_part(
+        self, newest: Newest, local: LocalRepository, rules: "Rules", commits: set[str]
+    ) -> tuple[Path, ...] | None:
+        """Fetch what `rules` include; `commits` are here, at least in part.
+
+        Returns None if the upstream does not send that.
+        """
+        from huai_client.metadata.sparse_fetch import SparseFetch  # few filters need it
+
+        bases = self.sparse.by_rules(commits)
+        if newest.commit in bases:
+            return ()
+        fetch = SparseFetch(newest, local, self, rules, bases, timeout=self._timeout)
+        try:
+            packs, absent = fetch.complete()
+        except UpstreamDownError:
+            raise
+        except UpstreamError:
+            return None
+        self.sparse.add(newest.commit, absent)
+        return packs
+
+    def _fetcher(self, newest: Newest, local: LocalRepository) -> "GitFetch | StaticFetch":
+        """Return the fetcher of a whole commit."""
         if newest.static is None:
             from huai_client.metadata.git_fetch import GitFetch  # few upstreams need it
 
@@ -366,7 +423,10 @@ class Repository:
         head = decode_commit(item.data)
         info = head.info()
         descriptor, tree = read_root(head.tree, self)
-        snapshot = Snapshot(self, tree, info.totals.entries)
+        most = info.totals.entries
+        if commit in self.sparse:  # each entry takes more than a byte
+            most = min(most, ENTRIES_FREE + self.packed)
+        snapshot = Snapshot(self, tree, most)
         return Commit(commit, info, head.time, descriptor, snapshot)
 
     def has(self, commit: str) -> bool:
@@ -490,11 +550,18 @@ class Repository:
             return
         with suppress(HuaiError, OSError):
             self._forget_hashes()
-            exchange_packs(self._path, self._write_pack)
+            packs = Packs(_KEPT_BYTES)
+            packs.add(_packs_of(self._path))
+            packs.set_absent([*self.sparse.absent])
+            exchange_packs(self._path, partial(self._write_pack, packs))
+            self.sparse.keep(self._complete_commits(_KEPT, _HISTORY), packs.left_out)
         self.packs.forget()
 
-    def _write_pack(self, folder: Path) -> None:
-        """Write a pack of kept and earlier commits; drop the other refs; list them as shallow."""
+    def _write_pack(self, packs: Packs, folder: Path) -> None:
+        """Write a pack of kept and earlier commits, from `packs`; list them as shallow.
+
+        Drops the other refs.
+        """
         for name in (_FETCHED, _PARTLY):
             self._names.delete(name)
         # Oldest first: a delta against an older object stays one.
@@ -502,10 +569,8 @@ class Repository:
         commits += sorted(self._complete_commits(_KEPT) - {*commits})
         texts = [self.read(bytes.fromhex(commit), "commit") for commit in commits]
         heads = [(text, decode_commit(text).tree) for text in texts]
-        own = Packs(_KEPT_BYTES)
-        own.add(_packs_of(self._path))
         with IncomingPack(folder) as pack:
-            own.pack(heads, pack.write)
+            packs.pack(heads, pack.write)
             pack.install(self, WorkLimit())
         write_shallow(self._path, commits)
 

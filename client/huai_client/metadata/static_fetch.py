@@ -86,6 +86,8 @@ class Files:
 
 
 _READ = 1 << 18
+LARGE = 1 << 20
+"""Bytes of metadata that are worth several requests."""
 _REQUEST = 16_384
 """Bytes that take as long as one request."""
 _STEPS = 256
@@ -266,6 +268,12 @@ class StaticFetch:
         """Return the serial of a local commit; `NOTHING` if it is not here."""
         item = self._local.objects.find(bytes.fromhex(commit))
         return decode_commit(item.data).info().serial if item else NOTHING
+
+
+def is_large(static: Static | None) -> bool:
+    """Return True if a commit takes more than a megabyte without any other, or if unknown."""
+    sizes = [step.file.size for step in static.steps if step.old == NOTHING] if static else []
+    return not sizes or min(sizes) > LARGE
 
 
 def _shared_serials(static: Static, have: dict[int, str]) -> list[int]:

@@ -82,6 +82,8 @@ class Sync:
         self._record = ModuleRecord(mirror, self._repository, state)
         self._content = UpstreamContent(mirror, upstream)
         self._builder = PlanBuilder(mirror, options, self._repository)
+        if mirror.config.filter or options.filter:
+            self._repository.sparse.limit_to(self._builder.rules)
         self._destination = Destination(mirror)
         shares = mirror.config.duplicates == "hardlink"
         shared = Protection(mirror.config.protected) if shares else None

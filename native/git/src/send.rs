@@ -26,6 +26,9 @@ pub trait Store {
 
     /// Return true if the object is new in the sent commit; a wrong "yes" sends too much.
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool>;
+
+    /// Return true if a tree was never fetched, and is not sent.
+    fn is_absent(&mut self, oid: &Oid) -> Result<bool>;
 }
 
 /// The commits to send.
@@ -129,6 +132,9 @@ impl Selection {
                 let base = before.get(&(item.name, item.is_tree)).copied();
                 let oid = item.oid;
                 if base == Some(oid) || self.visited.contains(&oid) {
+                    continue;
+                }
+                if item.is_tree && store.is_absent(&oid)? {
                     continue;
                 }
                 // A blob that replaced another hardly ever exists elsewhere, and is small.

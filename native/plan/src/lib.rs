@@ -16,6 +16,8 @@ pub mod pattern;
 pub mod filter;
 pub mod order;
 
+pub mod missing;
+
 pub mod selection;
 
 pub mod requests;

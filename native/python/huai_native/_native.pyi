@@ -1029,6 +1029,33 @@ class PublishOrder:
         """Return True if the snapshot has an entry at `path`."""
 
 @final
+class MissingObjects:
+    """A search for what `packs` lack of the directories that `filter` includes.
+
+    It begins at the root's `tree`.  Directories that are equal in one of the trees `bases` are not
+    entered: all that the filter includes of them is here.  More than `most` directories are a
+    `FormatError`, as a malformed tree is.
+    """
+
+    def __new__(
+        cls,
+        packs: Packs,
+        tree: bytes,
+        bases: Sequence[bytes],
+        filter: Filter,  # noqa: A002
+        most: int,
+    ) -> MissingObjects: ...
+    def next(self) -> list[bytes]:
+        """Return the ids of missing objects, sorted; call it again when they have been fetched.
+
+        What these name is searched then.  Empty if nothing is missing.
+        """
+
+    @property
+    def absent(self) -> list[bytes]:
+        """The trees of the excluded directories that were met."""
+
+@final
 class Packs:
     """The packs of a repository, with random access.
 
@@ -1048,6 +1075,16 @@ class Packs:
 
     def forget(self) -> None:
         """Close all packs, after one was removed or replaced."""
+
+    def set_absent(self, trees: Sequence[bytes]) -> None:
+        """Read directories with these trees (ids) as empty ones where no pack has them.
+
+        `in` and `send` do not count them.  Replaces those of an earlier call.
+        """
+
+    @property
+    def left_out(self) -> list[bytes]:
+        """The trees of absent directories that `send` and `pack` met, sorted."""
 
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
         """Return kind and content of an object; None if no pack has it."""

@@ -88,6 +88,8 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::listings::write_tree;
     #[pymodule_export]
+    use crate::snapshots::missing::MissingObjects;
+    #[pymodule_export]
     use crate::snapshots::name_index::NameIndex;
     #[pymodule_export]
     use crate::snapshots::shards::plan_shards;

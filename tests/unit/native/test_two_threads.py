@@ -16,7 +16,7 @@ from tests.support.two_threads import BOUND, OBJECTS
 
 NEVER_WAITING = {
     *("Arrived", "BlockIndex", "BundleWriter", "ChangeList", "Entries", "Filter", "FoundDigests"),
-    *("Blake3", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
+    *("Blake3", "MissingObjects", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
     *("Renames", "Rows", "Scrub", "Tree", "TreeWatch"),
 }
 """The classes whose methods call nothing of Python's while they hold the state of their object."""

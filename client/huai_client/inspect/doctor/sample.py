@@ -75,6 +75,8 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
+        rules = rules_of(mirror, SyncOptions())
+        repository.sparse.limit_to(rules)
         if any(isinstance(url, ListedUrl) for url in urls):
             commit = _listed(local, urls[0])
         else:
@@ -82,7 +84,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, local and local.info.totals, repository.packed)
         with repository.until(deadline):
-            selection = Selection(commit.snapshot, rules_of(mirror, SyncOptions()))
+            selection = Selection(commit.snapshot, rules)
             entries = islice(selection.entries(), _ENTRIES)
             files = [each for each in entries if isinstance(each, File) and each.size]
             large = max(files, key=lambda file: file.size, default=None)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from huai_client.config.mirror import Mirror
 from huai_client.config.proxies import rsync_proxy
+from huai_client.diff.active_filter import rules_of
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
 from huai_client.metadata.http import (
@@ -25,7 +26,7 @@ from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from huai_client.metadata.source.fetch import describe_listing
 from huai_client.metadata.upstream import Upstream
-from huai_client.run.options import Deadline, TimeUpError
+from huai_client.run.options import Deadline, SyncOptions, TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
 from huai_client.transfer.attempt import refusal_of
@@ -260,6 +261,7 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
         local = newest_local(mirror)
         if local is not None:
             repository.borrow(mirror.paths.repository, local.id)
+        repository.sparse.limit_to(rules_of(mirror, SyncOptions()))
         if applied is not None and repository.has(applied):
             yield repository.commit(applied).info.serial, applied, "this machine"
         for url in metadata_urls(mirror):

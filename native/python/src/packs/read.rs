@@ -1,6 +1,6 @@
 //! The packs of a repository, read and sent.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use huai_git::budget::Budget;
 use huai_git::error::Error;
@@ -54,6 +54,11 @@ impl Packs {
     pub(crate) fn has(&self, oid: &Oid) -> bool {
         self.0.lock().locate(oid).is_ok_and(|place| place.is_some())
     }
+
+    /// Lock the packs.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, read::Packs> {
+        self.0.lock()
+    }
 }
 
 #[pymethods]
@@ -67,6 +72,21 @@ impl Packs {
     /// Also read the packs in `folder`.
     fn add(&self, folder: &[u8]) {
         self.0.lock().add(folder.to_vec());
+    }
+
+    /// Take directories with these trees for empty ones if they are in no pack.
+    fn set_absent(&self, trees: Vec<PyBackedBytes>) -> PyResult<()> {
+        let trees = parse_oids(&trees)?;
+        self.0.lock().set_absent(trees.into_iter());
+        Ok(())
+    }
+
+    /// The trees of absent directories that packs were made without.
+    #[getter]
+    fn left_out<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let packs = self.0.lock();
+        let trees = packs.left_out.iter();
+        trees.map(|oid| PyBytes::new(py, oid.as_bytes())).collect()
     }
 
     /// Close all packs, after one was removed or replaced, and drop cached objects.
@@ -145,6 +165,11 @@ impl Packs {
             send_from(&mut self.0.lock(), request, &budget, &mut put)
         })
     }
+}
+
+/// Parse ids; an exception unless each has 20 bytes.
+pub(crate) fn parse_oids(oids: &[PyBackedBytes]) -> PyResult<Vec<Oid>> {
+    oids.iter().map(|oid| parse_oid(oid)).collect()
 }
 
 /// Parse an id; an exception unless it has 20 bytes.

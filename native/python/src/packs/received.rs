@@ -15,7 +15,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
 use super::lent::LentObjects;
-use super::read::parse_oid;
+use super::read::{parse_oid, parse_oids};
 use crate::sys::wait::wait_checking;
 
 /// The name of the pack if it added a file, the content of the commit, the work that was done.
@@ -69,11 +69,6 @@ pub(crate) fn check_connected(
         connected::check_connected(tree, &complete, &mut objects, budget)
     })?;
     Ok(spent)
-}
-
-/// Parse ids; an exception unless each has 20 bytes.
-fn parse_oids(oids: &[PyBackedBytes]) -> PyResult<Vec<Oid>> {
-    oids.iter().map(|oid| parse_oid(oid)).collect()
 }
 
 /// Return the result of `call`, and how much of `work` it spent; `check` is called ten times a

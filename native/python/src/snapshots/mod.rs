@@ -7,6 +7,7 @@ pub(crate) mod entries;
 pub(crate) mod filter;
 pub(crate) mod listing_hash;
 pub(crate) mod listings;
+pub(crate) mod missing;
 pub(crate) mod name_index;
 pub(crate) mod shards;
 pub(crate) mod snapshot;

@@ -1,14 +1,15 @@
 //! Reads the packs of a repository by offset; files are never mapped.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use huai_git::error::{Error as FormatError, Result as Parsed};
 use huai_git::index::{Index, IndexEntry};
-use huai_git::object::{Object, PackedForm, put_header};
+use huai_git::object::{Kind, Object, PackedForm, put_header};
 use huai_git::oid::Oid;
 use huai_git::read::{PackReader, Packed};
+use huai_git::tree::{TreeItem, encode_tree};
 use huai_git::window::Source;
 use huai_sys::call;
 use huai_sys::error::{Errno, Error, Result};
@@ -162,6 +163,9 @@ fn opened<'a>(
     }
 }
 
+/// The manifest of an empty directory.
+const EMPTY_MANIFEST: &[u8] = b"./\t0\n";
+
 /// The packs of one or several folders.
 ///
 /// Folders are listed again when an object is in none of the known packs, so that new packs
@@ -173,6 +177,10 @@ pub struct Packs {
     recent: Recent,
     /// The work that reads may still cost beyond their worth.
     spare: u64,
+    /// An empty directory for the tree of each absent one, and its manifest.
+    absent: HashMap<Oid, Arc<Object>>,
+    /// The trees of absent directories that packs were made without.
+    pub left_out: BTreeSet<Oid>,
 }
 
 impl Packs {
@@ -184,6 +192,8 @@ impl Packs {
             opened: Vec::new(),
             recent: Recent::new(keep),
             spare,
+            absent: HashMap::new(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -192,14 +202,45 @@ impl Packs {
         self.folders.push(folder);
     }
 
+    /// Take the directories with these trees for empty ones where no pack has them; replaces earlier ones.
+    pub fn set_absent(&mut self, trees: impl Iterator<Item = Oid>) {
+        let oid = Oid::of_own(Kind::Blob, EMPTY_MANIFEST);
+        let is_tree = false;
+        let content = encode_tree(vec![TreeItem {
+            name: b"m",
+            oid,
+            is_tree,
+        }]);
+        let kind = Kind::Tree;
+        let directory = Arc::new(Object { kind, content });
+        let kind = Kind::Blob;
+        let content = EMPTY_MANIFEST.to_vec();
+        let manifest = Arc::new(Object { kind, content });
+        self.absent = trees.map(|tree| (tree, Arc::clone(&directory))).collect();
+        if !self.absent.is_empty() {
+            self.absent.insert(oid, manifest);
+        }
+    }
+
+    /// Return true if an object is absent: no pack has it, and something stands for it.
+    pub fn is_absent(&mut self, oid: &Oid) -> Parsed<bool> {
+        Ok(self.absent.contains_key(oid) && self.locate(oid)?.is_none())
+    }
+
     /// Forget all packs, which closes them, and all cached objects; the folders stay.
     pub fn forget(&mut self) {
         self.opened.clear();
         self.recent.clear();
     }
 
-    /// Return an object, and cache a small one; `None` if no pack has it.
+    /// Return an object, or what stands for it, as `fetched` does.
     pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
+        let object = self.fetched(oid)?;
+        Ok(object.or_else(|| self.absent.get(oid).cloned()))
+    }
+
+    /// Return an object, and cache a small one; `None` if no pack has it.
+    pub fn fetched(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
         if let Some(object) = self.recent.get(oid) {
             return Ok(Some(object));
         }

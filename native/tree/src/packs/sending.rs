@@ -44,6 +44,15 @@ impl Store for Sending<'_> {
         self.packs.packed(oid)
     }
 
+    /// Return true for an absent directory, and note it.
+    fn is_absent(&mut self, oid: &Oid) -> Result<bool> {
+        let is_absent = self.packs.is_absent(oid)?;
+        if is_absent {
+            self.packs.left_out.insert(*oid);
+        }
+        Ok(is_absent)
+    }
+
     /// Return true if the fresh pack has an object; false without one.
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool> {
         let fresh = self.fresh.as_deref();

@@ -1,0 +1,105 @@
+"""The commits of which only the part that a filter includes was fetched.
+
+Their record stands in the folder of the repository.  Rule: it is written before a ref names such a
+commit.  If it is lost, objects are missing, and the metadata are fetched again.
+"""
+
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from huai_native._native import Packs
+from huai_program.record_file import RecordFile
+from huai_schema.paths import RelPath
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
+
+_NAME = "sparse"
+_OID_BYTES = 20
+_UNKNOWN = RelPath(b"\x7f")
+"""A name that no filter includes unless it includes all that it does not exclude."""
+
+
+class _Record(msgspec.Struct, frozen=True):
+    commits: dict[str, str] = {}
+    """For each commit (hex id) the fingerprint of the filter."""
+    absent: bytes = b""
+    """The ids of the trees that were left out, one after the other."""
+
+
+_FILE = RecordFile(_Record)
+
+
+class SparseCommits:
+    """The partial commits of one repository; `packs` reads what they lack as empty directories.
+
+    Methods raise an `OSError` of the disk.
+    """
+
+    def __init__(self, repository: Path, packs: Packs) -> None:
+        """Read the record of `repository`; nothing if it is missing or malformed."""
+        self._path = repository / _NAME
+        self._packs = packs
+        self.rules: Rules | None = None
+        """The filter by which commits are fetched in part; None to fetch all of them."""
+        self.read(repository)
+
+    def read(self, repository: Path) -> None:
+        """Take over the record of another repository, whose packs are read as well."""
+        record = _FILE.load(repository / _NAME) or _Record()
+        ends = range(0, len(record.absent), _OID_BYTES)
+        self._commits = record.commits
+        self.absent = {record.absent[at : at + _OID_BYTES] for at in ends}
+        """The ids of trees that are not here: an excluded directory has each."""
+        if self.absent:
+            self._packs.set_absent([*self.absent])
+
+    def limit_to(self, rules: "Rules") -> None:
+        """Fetch only what `rules` include, if they exclude everything that they do not name."""
+        if not rules.reaches(_UNKNOWN, directory=True):
+            self.rules = rules
+
+    def __contains__(self, commit: str) -> bool:
+        """Return True for a commit that is not here as a whole."""
+        return commit in self._commits
+
+    def by_rules(self, commits: Iterable[str]) -> set[str]:
+        """Return those of `commits` of which all that the present filter includes is here."""
+        fingerprint = self._fingerprint
+        return {commit for commit in commits if self._commits.get(commit) == fingerprint}
+
+    def add(self, commit: str, absent: Collection[bytes]) -> None:
+        """Record that `commit` was fetched by the present filter, without the trees `absent`."""
+        self._replace({**self._commits, commit: self._fingerprint}, self.absent.union(absent))
+
+    def remove(self, commit: str) -> None:
+        """Record that a commit was fetched as a whole."""
+        commits = {each: key for each, key in self._commits.items() if each != commit}
+        self._replace(commits, self.absent)
+
+    def keep(self, commits: Collection[str], absent: Collection[bytes]) -> None:
+        """Forget all but `commits`, which lack the trees `absent`."""
+        left = {commit: key for commit, key in self._commits.items() if commit in commits}
+        self._replace(left, {*absent})
+
+    def clear(self) -> None:
+        """Forget all commits; their packs are being removed."""
+        self._commits, self.absent = {}, set()
+        self._packs.set_absent([])
+
+    @property
+    def _fingerprint(self) -> str:
+        key = self.rules.key() if self.rules else ""
+        return blake2b(key.encode(), digest_size=8).hexdigest()
+
+    def _replace(self, commits: dict[str, str], trees: set[bytes]) -> None:
+        # One that was fetched since has to be missed if its pack gets lost.
+        absent = {tree for tree in trees if tree not in self._packs}
+        if (commits, absent) != (self._commits, self.absent):
+            self._commits, self.absent = commits, absent
+            _FILE.save(self._path, _Record(commits, b"".join(sorted(absent))))
+            self._packs.set_absent([*absent])

@@ -1,0 +1,123 @@
+"""Fetches the part of a commit that a filter includes, by git's protocol over HTTP.
+
+The filter decides level by level, so that what it leaves out is neither named nor sent.  Each
+request is for the objects that are known to be missing.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from huai_client.metadata.git.connectivity import read_commit
+from huai_client.metadata.git.incoming import IncomingPack
+from huai_client.metadata.git.limits import WorkLimit
+from huai_client.metadata.git.local import LocalRepository, shallow_of
+from huai_client.metadata.git.wire import (
+    ADDRESS,
+    REPLY_TYPE,
+    REQUEST_TYPE,
+    VERSION,
+    read_pack,
+    request_objects,
+    request_top,
+)
+from huai_client.metadata.http import NotServedError, Request, send
+from huai_client.metadata.newest import Newest
+from huai_native._native import MissingObjects, Packs
+from huai_program.shallow import write_shallow
+from huai_schema.codec.descriptor import read_root
+from huai_schema.errors import MissingObjectError
+from huai_schema.git.objects import ObjectReader
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
+
+_WANTED = 10_000
+"""Objects of one request: half a megabyte of ids."""
+_ROUNDS = 10_000
+"""An honest tree takes one for each directory above another, and three."""
+_SIGNED = b"\ngpgsig"
+
+
+class PackReader(ObjectReader, Protocol):
+    """A reader of the objects of `packs`."""
+
+    packs: Packs
+
+
+class SparseFetch:
+    """Fetches one commit without what `rules` leave out.
+
+    Methods raise as those of `StaticFetch` do.
+    """
+
+    def __init__(
+        self,
+        newest: Newest,
+        local: LocalRepository,
+        reader: PackReader,
+        rules: "Rules",
+        bases: Collection[str],
+        *,
+        timeout: float,
+    ) -> None:
+        """`reader` reads the repository, where all that `rules` include of `bases` is.
+
+        `timeout` (s): see `send`.
+        """
+        self._newest = newest
+        self._local = local
+        self._reader = reader
+        self._rules = rules
+        self._bases = bases
+        self._timeout = timeout
+        self._work = WorkLimit(deadline=local.deadline)
+        self._packs: list[Path] = []
+
+    def complete(self) -> tuple[tuple[Path, ...], list[bytes]]:
+        """Fetch the part; return the new packs, and the trees that were left out (ids).
+
+        Raises `NotServedError` if the upstream does not send single objects, or the commit is
+        signed: a signature covers everything.
+        """
+        local, commit = self._local, self._newest.commit
+        oid = bytes.fromhex(commit)
+        if local.objects.find(oid) is None:
+            self._fetch(request_top(oid))
+        head = read_commit(commit, local.objects)
+        item = local.objects.find(oid)
+        if item is None or _SIGNED in item.data.partition(b"\n\n")[0]:
+            raise NotServedError(f"{self._newest.url}: a signed commit is fetched as a whole")
+        base_heads = local.heads(self._bases)
+        base_trees = [read_root(each.tree, self._reader)[1] for each in base_heads.values()]
+        _, tree = read_root(head.tree, self._reader)
+        most = head.info().totals.entries
+        table = self._rules.table
+        search = MissingObjects(self._reader.packs, tree, base_trees, table, most)
+        missing: list[bytes] = []
+        for _ in range(_ROUNDS):
+            before, missing = missing, search.next()
+            if not missing or missing == before:
+                break
+            for begin in range(0, len(missing), _WANTED):
+                self._fetch(request_objects(missing[begin : begin + _WANTED]))
+        if missing:
+            raise MissingObjectError("the upstream left out an object", missing[0].hex())
+        older = local.heads(local.older)
+        write_shallow(local.path, shallow_of({**older, commit: head}))
+        return tuple(self._packs), search.absent
+
+    def _fetch(self, body: bytes) -> None:
+        """Request objects, and install the pack with them."""
+        url, local = self._newest.url, self._local
+        request = Request(ADDRESS, body, REQUEST_TYPE, VERSION)
+        with (
+            send(url, request, timeout=self._timeout, deadline=local.deadline) as response,
+            IncomingPack(local.path / "objects" / "pack") as pack,
+        ):
+            if response.content_type != REPLY_TYPE:
+                raise NotServedError(f"{url}: no reply of git's protocol")
+            read_pack(response.read, pack.write, str(url))
+            path, _ = pack.install(local.objects, self._work)
+        if path:
+            self._packs.append(path)

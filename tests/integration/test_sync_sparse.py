@@ -1,0 +1,204 @@
+"""A filter that names what it mirrors: only the metadata of that are fetched."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from huai_client.metadata import sparse_fetch, static_fetch
+from huai_client.metadata.git import wire
+from huai_client.metadata.repository import Repository
+from huai_schema.errors import ExitCode
+from tests.support.nginx import nginx
+from tests.support.partial_mirrors import assert_selected
+from tests.support.signed_upstream import SignedUpstream
+from tests.support.upstream import (
+    ENVIRONMENT,
+    SECONDS,
+    Downstream,
+    Pair,
+    Site,
+    assert_equal,
+)
+
+PART = ("+ /pool/", "+ /pool/b/***", "- *")
+
+
+@pytest.fixture(autouse=True)
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static_fetch, "LARGE", 0)
+
+
+@pytest.fixture(name="pair")
+def partial_mirror(place: Site) -> Pair:
+    up = place.upstream()
+    for folder in (b"pool/a", b"pool/b", b"pool/b/deep", b"images"):
+        up.many(folder, 300)
+    up.commit()
+    return up, place.downstream(up, filter=PART, max_delete="100%")
+
+
+def parts_here(down: Downstream) -> set[str]:
+    """The directories with trees of their own that were fetched."""
+    repository = Repository(down.repository, make=False)
+    paths: set[str] = set()
+
+    def look(tree: bytes, path: str) -> None:
+        if tree not in repository.packs:
+            return
+        paths.add(path)
+        for item in subtrees(repository.read(tree, "tree")):
+            look(item[1], f"{path}/{item[0]}")
+
+    applied = repository.commit(down.state.applied or "")
+    look(applied.snapshot.tree, "")
+    return paths
+
+
+def subtrees(tree: bytes) -> list[tuple[str, bytes]]:
+    """The own directories of a git tree: names and ids."""
+    trees = []
+    while tree:
+        head, _, rest = tree.partition(b"\0")
+        mode, _, name = head.partition(b" ")
+        if mode == b"40000" and name[:1] == b"=":
+            trees.append((name[1:].decode(), rest[:20]))
+        tree = rest[20:]
+    return trees
+
+
+def test_what_is_left_out_is_not_fetched(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    assert_selected(up, down, PART)
+    assert parts_here(down) == {"", "/pool", "/pool/b", "/pool/b/deep"}
+    assert "not known" in down.run("why", down.name, "pool/a").out
+    for number in range(15):  # more packs than are kept
+        up.put(b"pool/b/deep/%d" % number, b"new")
+        up.put(b"pool/a/%d" % number, b"left out")
+        up.commit()
+        down.synced()
+    assert_selected(up, down, PART)
+    assert parts_here(down) == {"", "/pool", "/pool/b", "/pool/b/deep"}
+
+
+def test_a_filter_that_grows_and_goes(pair: Pair) -> None:
+    up, down = pair
+    down.synced()
+    for rules in (("+ /images/***", *PART), ("+ /images/***", "- *"), PART):
+        down.configure(filter=rules)
+        down.synced()
+        assert_selected(up, down, rules)
+    up.at(b"pool/a").rename(up.at(b"pool/b/moved"))
+    up.commit()
+    down.synced()
+    assert_selected(up, down, PART)
+    down.run("plan", down.name, "--filter", "+ /images/***", "--filter", "- *")
+    assert down.synced()["changed"] is False
+    down.configure(filter=())
+    down.synced()
+    assert_equal(up, down)
+    up.put(b"images/new", b"new")
+    up.commit()
+    down.synced()
+    assert_equal(up, down)
+    assert parts_here(down) == {
+        *("", "/images", "/pool", "/pool/b", "/pool/b/deep", "/pool/b/moved"),
+    }
+
+
+def test_undo_of_another_filter(pair: Pair) -> None:
+    up, down = pair
+    down.configure(trash="7d")
+    down.synced()
+    up.at(b"pool/b/0").unlink()
+    up.commit()
+    down.configure(filter=("+ /images/***", "- *"))
+    down.synced()
+    assert down.run("undo", down.name).code == 0
+    assert down.verify("--content").code == 0
+    assert sorted(path.name for path in down.dest.glob("[!.]*")) == ["pool"]
+
+
+@pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+def test_a_fetch_is_killed(pair: Pair, request_number: int) -> None:
+    up, down = pair
+    program = f"""
+import os, signal
+from huai_client.metadata import sparse_fetch, static_fetch
+from huai_client.metadata.git import wire
+static_fetch.LARGE = 0
+calls = 0
+def killed(*arguments):
+    global calls
+    calls += 1
+    if calls == {request_number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return fetch(*arguments)
+fetch = sparse_fetch.SparseFetch._fetch
+sparse_fetch.SparseFetch._fetch = killed
+from huai_client.cli.main import main
+main()
+"""
+    words = [sys.executable, "-c", program, "--root", str(down.root), "sync", down.name]
+    killed = subprocess.run(words, env=ENVIRONMENT, timeout=SECONDS, check=False)
+    assert killed.returncode == -9
+    down.synced()
+    assert_selected(up, down, PART)
+    assert "/images" not in parts_here(down)
+
+
+def test_an_upstream_that_leaves_out_an_object(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is missed before anything is touched."""
+    up, down = pair
+    down.synced()
+    up.put(b"pool/b/deep/new", b"new")
+    commit = bytes.fromhex(up.commit().head.commit)
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse_fetch, "request_objects", lambda _: wire.request_top(commit))
+        ended = down.sync()
+    assert ended.code == ExitCode.FORMAT, ended
+    assert down.verify("--content").code == 0
+    down.synced()
+    assert_selected(up, down, PART)
+
+
+def test_a_pack_is_lost(pair: Pair) -> None:
+    """All is fetched again, and nothing taken for excluded directories."""
+    up, down = pair
+    down.configure(filter=("+ /images/***", "- *"))
+    down.synced()
+    down.configure(filter=PART)
+    down.synced()
+    for pack in (down.repository / "objects" / "pack").iterdir():
+        pack.unlink()
+    up.put(b"pool/b/new", b"new")
+    up.commit()
+    down.synced()
+    assert_selected(up, down, PART)
+
+
+def test_signed_commits_are_fetched_as_a_whole(place: Site, tmp_path: Path) -> None:
+    """Their signature is of everything."""
+    up = place.upstream()
+    up.many(b"pool/b", 300)
+    up.many(b"images", 300)
+    signed = SignedUpstream(up, tmp_path / "keys")
+    signed.commit(b"1")
+    down = place.downstream(up, filter=PART)
+    down.synced()
+    assert_selected(up, down, PART)
+    assert "/images" in parts_here(down)
+
+
+def test_static_files_are_fetched_as_a_whole(pair: Pair, tmp_path: Path) -> None:
+    up, down = pair
+    site = tmp_path / "site"
+    (site / "git").mkdir(parents=True)
+    (site / "git" / f"{up.name}.git").symlink_to(up.places.repository)
+    with nginx(site) as web:
+        down.configure(url=web.url)
+        down.synced()
+        assert_selected(up, down, PART)
+        assert "/images" in parts_here(down)
