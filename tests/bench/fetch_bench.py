@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure, Goal
@@ -21,7 +22,7 @@ _SECONDS = 300
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """For both modules and both kinds of change; then the size of a first fetch."""
+    """For both modules and both kinds of change; then a first fetch, of all and of a part."""
     first = {module: _fetched_bytes(stand, module) for module in stand.modules}
     for clustered in (False, True):
         churn = stand.churn(clustered=clustered)
@@ -44,14 +45,26 @@ def figures(stand: Stand) -> Iterator[Figure]:
         name = f"first fetch, an entry, {_TITLES[module]}"
         count = stand.entries
         yield Figure(name, ours / count, "bytes", "git clone --depth 1", theirs / count)
+        part = _huai(stand, module, _one_directory(stand.tree / "flat"))
+        goal = Goal(ours / 60 + (1 << 20), "a 60th + 1 MiB")
+        name = f"first fetch, one directory of 5,000, {_TITLES[module]}"
+        yield Figure(name, part, "bytes", "git clone --depth 1", theirs, goal)
+
+
+def _one_directory(folder: Path) -> Rules:
+    """The filter that mirrors nothing but the first directory in `folder`, which is at the top."""
+    name = min(path.name for path in folder.iterdir())
+    lines = f"+ /{folder.name}/", f"+ /{folder.name}/{name}/***", "- *"
+    return Rules.parse(map(os.fsencode, lines))
 
 
 def _fetched_bytes(stand: Stand, module: str) -> tuple[int, int]:
     return _huai(stand, module), _git(stand, module)
 
 
-def _huai(stand: Stand, module: str) -> int:
-    repository = Repository(stand.folder / f"fetched-{module}")
+def _huai(stand: Stand, module: str, part: Rules = EVERYTHING) -> int:
+    repository = Repository(stand.folder / f"fetched-{module}{'-part' if part else ''}")
+    repository.sparse.limit_to(part)
     with counting(f"http://127.0.0.1:{stand.port}") as counted:
         commit = repository.fetch(MetadataUrl.of(counted.url, module))
     repository.keep([commit.id])
