@@ -58,13 +58,14 @@ def test_the_content_is_the_real_one(stage: Stage, chroot: str, subtests: pytest
                 shutil.rmtree(stage.copy)
 
 
-def test_named_files_wildcards_and_filter_files(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("chroot", CHROOTS)
+def test_named_files_wildcards_and_filter_files(stage: Stage, tmp_path: Path, chroot: str) -> None:
     stage.write("folder/.rsync-filter", b"- big\n")
     stage.write("list", b"small\nfolder/big\n")
     stage.list_it()
     names = tmp_path / "names"
     names.write_bytes(b"folder/big\0small\0")
-    with stage.daemon() as url:
+    with stage.daemon(use_chroot=chroot) as url:
         for source, options, expected in (
             (url, ["--from0", f"--files-from={names}"], {"folder/big", "small"}),
             # The list, and the filter, are content that the server reads.

@@ -34,7 +34,7 @@ class Stage:
     def list_it(self, number: str = "1") -> Path:
         """Make a generation that lists the real tree in its present state, and serve it."""
         generation = self.places.generations / number
-        generation.parent.mkdir(parents=True, exist_ok=True)
+        generation.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         subprocess.run(
             ["cp", "-a", "--attributes-only", "--", self.real, generation], check=True, timeout=60
         )

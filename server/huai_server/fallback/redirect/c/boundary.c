@@ -37,6 +37,13 @@ bool huai_within(int descriptor) {
            (strcmp(base.text, path.text) == 0 || huai_below(base.text, path.text) != NULL);
 }
 
+/* Return true if an absolute path begins at the attr tree's root, or that is unknown. */
+bool huai_is_listed(const char *path) {
+    huai_path base;
+    return !huai_generation(&base) || huai_below(base.text, path) != NULL ||
+           strncmp(path, OWN_FILES, sizeof OWN_FILES - 1) == 0;
+}
+
 /* Return true if `path`, with all symlinks followed, is in the attr tree or missing. */
 static bool leads_inside(int folder, const char *path) {
     int saved = errno;
@@ -50,11 +57,10 @@ static bool leads_inside(int folder, const char *path) {
 
 /* Return true if `path` is in the attr tree, or not of the mirror; `follow` the last name too. */
 bool huai_may_follow(int folder, const char *path, bool follow) {
-    huai_path base;
     if (!huai_bound() || huai_confined() || path == NULL) {
         return true;
     }
-    if (path[0] == '/' && (!huai_generation(&base) || huai_below(base.text, path) == NULL)) {
+    if (path[0] == '/' && !huai_is_listed(path)) {
         return true;
     }
     if (follow) {

@@ -13,6 +13,9 @@
 /* A second name of a function in the same file. */
 #define SAME_AS(name) EXPORT __attribute__((alias(name)))
 
+/* The folder of this process's descriptors. */
+#define OWN_FILES "/proc/self/fd/"
+
 /* A path from readlink, or an argument of a hook. */
 typedef struct {
     char text[2 * PATH_MAX];
@@ -46,6 +49,7 @@ bool huai_confined(void);
 void huai_forget_folder(void);
 bool huai_may_follow(int folder, const char *path, bool follow);
 bool huai_within(int descriptor);
+bool huai_is_listed(const char *path);
 const char *huai_below(const char *base, const char *path);
 
 /* opening.c: open content instead of a hole. */

@@ -1,7 +1,8 @@
 /* Translating: `FOLDER/NAME/.redirected/…` becomes the generation that this process is bound to.
  *
  * Rsync 3.5 enters a module component by component, and passes the last one as a name relative to
- * a descriptor, from which the whole path is made again. */
+ * a descriptor, from which the whole path is made again.  Its user may not enter the folder of the
+ * generations, so the way to one leads through its descriptor. */
 
 #include "redirect.h"
 
@@ -99,7 +100,9 @@ static int translate(int base_folder, const char *name, huai_path *space, const 
             strcmp(base.text, "/") == 0) {
             return 0;
         }
-        return replace(base.text, rest, space, translated);
+        char root[40];
+        snprintf(root, sizeof root, OWN_FILES "%d", huai_generation_root());
+        return replace(root, *rest == '\0' ? "/." : rest, space, translated);
     }
     if (!is_module(folder)) {
         return 0;
@@ -114,12 +117,7 @@ static int translate(int base_folder, const char *name, huai_path *space, const 
         return -1;
     }
     memcpy(module, folder, length + 1);
-    huai_path base;
-    if (!huai_generation(&base)) {
-        errno = EIO;
-        return -1;
-    }
-    return replace(base.text, rest, space, translated);
+    return translate(base_folder, name, space, translated, true);
 }
 
 /* Translate a path to look up.  Returns 0 or -1 with `errno`; `translated` may be `path` itself. */
