@@ -259,19 +259,24 @@ def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
     assert [path.name for batch in batches(down) for path in batch.rglob("new")] == ["new"]
 
 
-def test_a_directory_that_was_renamed_with_a_symlink_left_behind_is_restored(place: Site) -> None:
-    up = place.upstream()
+@pytest.mark.parametrize("digest", ["now", "off"])
+def test_a_directory_that_was_renamed_with_a_symlink_left_behind_is_restored(
+    place: Site, digest: str
+) -> None:
+    """Also a file of it whose deletion is delayed."""
+    up = place.upstream(digest=digest)
     up.many(b"moves", 150)
     down = place.synced_downstream(up, trash="7d", delete_after="7d")
-    before = (down.dest / "moves/7").read_bytes()
+    before = [(down.dest / name).read_bytes() for name in ("moves/7", "moves/8")]
     up.at(b"moves").rename(up.at(b"moved"))
     up.put(b"moved/7", b"rewritten 2", mtime=T0 + 5)
+    up.at(b"moved/8").unlink()
     up.commit()
     assert down.synced()["summary"]["moves"] == 1
     assert (down.dest / "moves").is_symlink()
     ended = down.run("undo", down.name)
     assert ended.code == 0, ended
-    assert (down.dest / "moves/7").read_bytes() == before
+    assert [(down.dest / name).read_bytes() for name in ("moves/7", "moves/8")] == before
     assert down.verify("--content").code == 0
 
 

@@ -215,6 +215,7 @@ def restore(
         kept_paths = dict.fromkeys((file.path, *(RelPath(path) for path in former if path)))
         kept_files = (_find_kept(file._replace(path=path), batches, view) for path in kept_paths)
         source = next(filter(None, kept_files), None) or _find_elsewhere(file, plan)
+        source = source or _find_delayed(file, kept_paths, view)
         if source is None:
             missing.append(file)
         else:
@@ -231,6 +232,20 @@ def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
     if reuse is None or reuse.twin:
         return reuse
     return None if file.digest is None else reuse._replace(sure=False)
+
+
+def _find_delayed(file: File, paths: Iterable[RelPath], view: View) -> Reuse | None:
+    """Return the file at one of `paths` in the tree that may have the wanted content, or None.
+
+    It is in no snapshot: its directory was renamed, and its deletion is delayed.
+    """
+    for path in paths:
+        status = view.stat(path)
+        if status is None or not S_ISREG(status.st_mode) or status.st_size != file.size:
+            continue
+        if file.digest is not None or status.st_mtime_ns == file.mtime:
+            return Reuse(path, status.st_mtime_ns, sure=file.digest is None)
+    return None
 
 
 def _find_kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
