@@ -117,6 +117,41 @@ def test_what_waits_is_protected_too(place: Site) -> None:
     assert down.synced()["changed"] is False
 
 
+@pytest.mark.parametrize("change", ["none", "deletion", "directory"])
+@pytest.mark.parametrize("own", ["a", "b"])
+@pytest.mark.parametrize("duplicates", ["copy", "hardlink"])
+def test_what_is_protected_from_now_on_shares_no_inode(
+    place: Site, duplicates: str, own: str, change: str
+) -> None:
+    """A change in place by the administrator reaches no other file."""
+    up = place.upstream()
+    up.put(b"a", b"theirs")
+    for name in (b"b", b"c"):
+        if duplicates == "copy":
+            up.at(name).hardlink_to(up.at(b"a"))
+        else:
+            up.put(name, b"theirs")
+    down = place.synced_downstream(up, duplicates=duplicates, delete_after="1h")
+    assert (down.dest / own).stat().st_nlink == 3
+    if change != "none":
+        up.at(own.encode()).unlink()
+        up.commit()
+    if change == "deletion":
+        down.synced()
+    elif change == "directory":
+        up.at(own.encode()).mkdir()
+        up.commit()
+    down.configure(protect=(f"/{own}",))
+    down.synced()
+    up.put(b"d", b"theirs")
+    up.commit()
+    down.synced()
+    write(down, own)
+    contents = {path.name: path.read_text() for path in down.dest.iterdir()}
+    assert contents == {**dict.fromkeys("abcd", "theirs"), own: "ours"}
+    assert down.verify("--content").code == 0
+
+
 NAMES = ("a", "b", "own", "x.local")
 PATTERNS = ("*.local", "/own", "/a/b", "/b/**/own", "own/", "a/b/")
 ROUNDS = 4

@@ -7,6 +7,7 @@ compared as a whole.
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from stat import S_ISREG
 
 from huai_client.diff.candidate import Difference, DifferenceKind, TreeDiff
 from huai_client.diff.compare import TreeComparison
@@ -74,6 +75,37 @@ def diff_whole(
         )
     target.snapshot.check_hardlinks(table.engine.linked())
     return TreeDiff(table, [], extraneous)
+
+
+def split_from_own(
+    view: View, diff: TreeDiff, target: Selection, own_paths: Iterable[RelPath]
+) -> TreeDiff:
+    """Return the comparison, with "link" among the differences of files linked to `own_paths`.
+
+    The files at `own_paths` must not change.  If the candidates of `diff` are a table, that is
+    changed as well.  Raises `UnreadableTreeError`.
+    """
+    files = [
+        (path, status)
+        for path in own_paths
+        if (status := view.stat(path)) and S_ISREG(status.st_mode) and status.st_nlink > 1
+    ]
+    if not files:
+        return diff
+    table = CandidateTable.of(diff.candidates)
+    stats = {(status.st_size, status.st_mtime_ns) for _, status in files}
+    equal = (each for each in target.entries() if isinstance(each, File))
+    equal_files = {each.path: each for each in equal if (each.size, each.mtime) in stats}
+    candidates = table.select_candidates({*equal_files})
+    other_table = CandidateTable(view.names)
+    _compare(
+        view, other_table, {path: equal_files[path] for path in equal_files.keys() - candidates}
+    )
+    inodes = {(status.st_dev, status.st_ino) for _, status in files}
+    table.engine.extend([each for each in other_table.engine.shared() if each.inode in inodes])
+    names = {each.path for each in table.engine.shared() if each.inode in inodes}
+    table.engine.part(names - {path for path, _ in files})
+    return diff._replace(candidates=table)
 
 
 def diff_changes(

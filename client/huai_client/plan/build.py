@@ -14,7 +14,13 @@ from huai_client.config.mirror import Mirror
 from huai_client.config.tree_settings import changed_keys, record_settings
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.candidate import Difference, TreeDiff
-from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
+from huai_client.diff.candidates import (
+    diff_changes,
+    diff_damage,
+    diff_whole,
+    digest_here,
+    split_from_own,
+)
 from huai_client.diff.files import paths
 from huai_client.diff.moves import nowhere
 from huai_client.diff.remains import check_destination
@@ -222,7 +228,11 @@ class PlanBuilder:
             diff = diff_whole(
                 view, past, selection, delete_extraneous=extraneous, safe_links=safe, tick=tick
             )
-            return accept_shared_inodes(diff) if shares else diff
+            diff = accept_shared_inodes(diff) if shares else diff
+            if self._protection:
+                own_paths = self._protection.files(diff, selection.snapshot)
+                return split_from_own(view, diff, selection, own_paths)
+            return diff
         moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
         diff = diff_changes(view, past, selection, moves)
         if shares or len(past) > 1:
@@ -271,6 +281,9 @@ class PlanBuilder:
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         needed = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
         reuses = ReuseSources(self._mirror).find(needed, view, commit, sure=sure)
+        for path, reuse in reuses.items() if self._protection else ():
+            if reuse.most_links and self._protection.covers(reuse.source, directory=False):
+                reuses[path] = reuse._replace(most_links=0)
         return replace(plan, reuses=reuses)
 
     # The recorded state

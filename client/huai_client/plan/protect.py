@@ -20,9 +20,12 @@ from stat import S_ISDIR
 from typing import Protocol
 
 from huai_client.diff.candidate import Candidate, Difference, DifferenceKind, TreeDiff
+from huai_client.diff.selection import Selection
+from huai_client.diff.table import CandidateTable
 from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.tree.errors import PathError
 from huai_schema.entries import Directory, File
+from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RESERVED, ROOT, RelPath, ancestors, join, path_order
 
 
@@ -77,8 +80,22 @@ class Protection(Keeper):
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Parse the patterns; raises `FilterError` for a malformed one."""
-        lines = [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns]
+        self._patterns = [each.encode("utf-8", "surrogateescape") for each in patterns]
+        lines = [b"- " + each for each in self._patterns]
         super().__init__(Rules.parse(lines, place="protect"))
+
+    def files(self, diff: TreeDiff, snapshot: Snapshot) -> Iterator[RelPath]:
+        """Yield protected files of `snapshot`, and of the tree if `diff` compares all of it.
+
+        Leaves out files that only the tree has, if they were in a snapshot and have no other name.
+        """
+        below = [each.rstrip(b"/") + b"/***" for each in self._patterns]
+        included = [b"+ " + each for each in (*self._patterns, *below, b"*/")]
+        selection = Selection(snapshot, Rules.parse([*included, b"- *"], place="protect"))
+        yield from (each.path for each in selection.entries() if isinstance(each, File))
+        shared = CandidateTable.of(diff.candidates).engine.shared()
+        paths = (*(each.path for each in shared), *diff.extraneous)
+        yield from (path for path in paths if self.covers(path, directory=False))
 
     def covers_candidate(self, candidate: Candidate) -> bool:
         """Return True if the present entry or the wanted one is protected."""
