@@ -126,6 +126,16 @@ def test_plain_files_of_it_are_served_too(tiers: Tiers, tmp_path: Path) -> None:
     assert_equal(tiers.up, below)
 
 
+def test_a_copy_that_could_not_be_written_is_written_later(tiers: Tiers, tmp_path: Path) -> None:
+    relay, copy = tiers.relay, tmp_path / "static"
+    config = relay.root / "server.toml"
+    config.write_text(f'{config.read_text()}\n[static]\nto = ["{copy}"]\n')
+    until(relay.places.copying.exists)  # it was tried
+    copy.mkdir()
+    head = copy / "git" / f"{tiers.name}.git" / "static" / "head"
+    until(lambda: head.exists() and f"\t{relay.serial}\n" in head.read_text())
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

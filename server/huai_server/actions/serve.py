@@ -1,7 +1,6 @@
 """Serving the configured modules, and following changes of the configuration."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from huai_server.config.mirrors import Mirrors
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http
 from huai_server.http.settings import Grant, Served
-from huai_server.relay.follow import Follower
+from huai_server.relay.follow import Follower, HandOver
 from huai_server.signing.expiry import ExpiryWatch, SendNotification
 from huai_server.state.file_stamp import file_stamp
 from huai_server.state.paths import fallback_lock_file, mirrors_folder, module_places
@@ -27,7 +26,7 @@ def serve(
     host: str | None,
     port: int | None,
     on_start: OnStart,
-    hand_over: Callable[[str], object],
+    hand_over: HandOver,
     notify_of_signature: SendNotification,
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; raises `ConfigError`.

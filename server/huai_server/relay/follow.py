@@ -6,7 +6,7 @@ Relays an earlier commit when it starts.  A failure is logged once and tried aga
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ _LOOK_SECONDS = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a failed attempt is repeated."""
 _log = logging.getLogger(__name__)
+
+HandOver = Callable[[str], Iterable[HuaiError]]
+"""Relays the applied commit of a module, and returns the failures of the updates after it."""
 
 
 class _Attempt(NamedTuple):
@@ -42,8 +45,7 @@ class _Attempt(NamedTuple):
 class Follower(PeriodicThread):
     """A thread that relays the modules of one state root."""
 
-    def __init__(self, root: Path, hand_over: Callable[[str], object]) -> None:
-        """`hand_over` relays the applied commit of a module, or raises a `HuaiError`."""
+    def __init__(self, root: Path, hand_over: HandOver) -> None:
         super().__init__("relay", _LOOK_SECONDS)
         self._root = root
         self._hand_over = hand_over
@@ -69,7 +71,8 @@ class Follower(PeriodicThread):
         A failure is logged if it is new; a held lock is not logged.
         """
         try:
-            self._hand_over(name)
+            for failure in self._hand_over(name):
+                raise failure
         except LockedError:
             return _Attempt(
                 stamp, last.failure if last else "", _FIRST_PAUSE, _retry_time(_FIRST_PAUSE)

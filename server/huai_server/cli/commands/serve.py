@@ -48,6 +48,6 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
         host=host,
         port=port,
         on_start=started,
-        hand_over=partial(modules.relay, root),
+        hand_over=lambda name: modules.relay(root, name).after.failures,
         notify_of_signature=partial(notify_of_signature, console),
     )
