@@ -324,6 +324,15 @@ def test_a_full_disk_does_not_end_it(tmp_path: Path, tree: Path) -> None:
             watcher.in_step()
 
 
+def test_a_copy_that_could_not_be_written_is_written_later(root: Path) -> None:
+    with (root / "server.toml").open("a") as config:
+        config.write(f'\n[static]\nto = ["{root}/copy"]\n')
+    with watching(root) as watcher:
+        watcher.in_step()
+        (root / "copy").mkdir()
+        until((root / "copy" / "git" / f"{NAME}.git" / "static" / "head").exists)
+
+
 def test_directories_that_cannot_be_watched(root: Path, tree: Path) -> None:
     no_mark = ("setpriv", "--bounding-set=-sys_admin") if os.geteuid() == 0 else ()
     with watching(root, prefix=(*no_mark, *FEW)) as watcher:

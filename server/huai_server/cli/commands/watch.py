@@ -1,6 +1,7 @@
 """`huai-server watch`: commit a tree whenever it has changed."""
 
 import math
+import time
 from functools import partial
 from pathlib import Path
 
@@ -64,7 +65,10 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
     def commit(lists: ChangeLists | None) -> tuple[Problem, ...]:
         # Another commit of this module may run: a cron job's, or an administrator's.
         options = CommitOptions(wait=at_most, lists=(lambda _: lists) if lists else None)
-        return commit_module(console, root, name, options).result.problems
+        done = commit_module(console, root, name, options)
+        if done.after.failures:  # a commit of nothing makes these updates again
+            schedule.commit_later(time.monotonic())
+        return done.result.problems
 
     def watching(record: WatchRecord) -> None:
         """Print how many directories are watched."""
