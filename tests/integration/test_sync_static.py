@@ -284,3 +284,24 @@ def test_another_upstream_stands_in(place: Site, www: Path, web: Nginx) -> None:
     other = place.downstream(up, url=("http://127.0.0.1:1", web.url))
     other.synced()
     assert_equal(up, other)
+
+
+def test_a_copy_that_is_behind_is_not_fetched(place: Site, www: Path, web: Nginx) -> None:
+    """Its head says so: to see that, an outdated copy would be fetched again by each sync."""
+    up = place.upstream()
+    up.many(b"d", 300)
+    up.commit()
+    down = place.synced_downstream(up)
+    up.put(b"a", b"1")
+    up.commit()
+    publish_to(www, up)
+    up.put(b"a", b"22")
+    up.commit()
+    down.synced()
+    for urls, code in (("http://127.0.0.1:1", web.url), 10), (web.url, 46):
+        down.configure(url=urls)
+        before = len(web.requests)
+        assert down.sync().code == code
+        assert {each.split()[-1] for each in web.requests[before:]} == {
+            f"/git/{up.name}.git/static/head"
+        }

@@ -2,6 +2,8 @@
 
 from huai_client.config.load import Module
 from huai_client.metadata.commit import Commit
+from huai_client.metadata.http import RolledBackError
+from huai_client.metadata.newest import Newest
 from huai_client.state.state import State
 from huai_schema.codec.commits import SERIAL_STEP, Totals
 from huai_schema.diff.changes import Moved
@@ -30,12 +32,6 @@ class WrongModuleError(HuaiError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
-class RolledBackError(HuaiError):
-    """The upstream offers an older state than it did before."""
-
-    exit_code = ExitCode.ROLLED_BACK
-
-
 class TooLargeError(HuaiError):
     """The upstream announces more than the administrator has agreed to."""
 
@@ -57,11 +53,16 @@ def check_serial(commit: Commit, state: State) -> None:
     The same serial is valid for a commit that was applied or attempted only.
     """
     if reason := _refusal(commit, state):
-        raise RolledBackError(
-            reason,
-            hint="its metadata was restored or replaced, or url now names another upstream; "
-            "if that is right: --accept-rollback",
-        )
+        raise _rolled_back(reason)
+
+
+def check_offer(newest: Newest, state: State) -> None:
+    """Raise `RolledBackError` if `check_serial` would refuse a commit by the serial in its head.
+
+    The head is not trusted, but without this each sync would fetch all of an outdated copy.
+    """
+    if newest.static and (reason := _how_old(newest.static.newest, newest.commit, state)):
+        raise _rolled_back(f"{newest.url}: {reason}")
 
 
 def check_times(commit: Commit, applied: Commit) -> None:
@@ -94,9 +95,8 @@ def is_rollback(commit: Commit, state: State) -> bool:
 def _refusal(commit: Commit, state: State) -> str:
     """Return why a commit is refused (older, another module, a jump), or an empty text."""
     serial, identity = commit.info.serial, commit.descriptor.identity
-    is_accepted = commit.id == state.applied or commit.id in state.attempted
-    if serial < state.serial or (serial == state.serial and not is_accepted):
-        return f"the upstream offers serial {serial}, and {state.serial} was accepted before"
+    if reason := _how_old(serial, commit.id, state):
+        return reason
     if state.identity and identity != state.identity:
         return (
             f"the upstream's module is not the one that was synced before: its identity is "
@@ -106,6 +106,22 @@ def _refusal(commit: Commit, state: State) -> str:
         # Each commit of an honest upstream would be refused from then on.
         return f"the upstream's serial jumps from {state.serial} to {serial}"
     return ""
+
+
+def _how_old(serial: int, commit: str, state: State) -> str:
+    """Return why a commit with this serial and id is refused as older, or an empty text."""
+    is_accepted = commit == state.applied or commit in state.attempted
+    if serial < state.serial or (serial == state.serial and not is_accepted):
+        return f"the upstream offers serial {serial}, and {state.serial} was accepted before"
+    return ""
+
+
+def _rolled_back(reason: str) -> RolledBackError:
+    return RolledBackError(
+        reason,
+        hint="its metadata was restored or replaced, or url now names another upstream; "
+        "if that is right: --accept-rollback",
+    )
 
 
 def check_totals(commit: Commit, module: Module, applied: Totals | None, packed: int) -> None:

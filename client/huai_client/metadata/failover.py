@@ -23,6 +23,7 @@ from huai_client.metadata.http import (
     IncompleteCopyError,
     MetadataUrl,
     NotServedError,
+    RolledBackError,
     UpstreamDownError,
     UpstreamError,
     server_and_module,
@@ -187,16 +188,20 @@ class Failover:
 
         Returns one response, that of the first URL if all are behind; none if all fail.  Raises
         `BehindError`, or the first URL's `UntrustedError`, if that URL fails and others are behind.
+        A `RolledBackError` of `fetch` is such a response, too.
         """
-        late: dict[MetadataUrl, T] = {}
+        late: dict[MetadataUrl, T | RolledBackError] = {}
         for url in self._ordered():
+            answer: T | RolledBackError
             try:
                 answer = fetch(url)
+            except RolledBackError as error:
+                answer = error
             except (UpstreamError, FormatError, UntrustedError) as error:
                 self._failed(url, error)
                 failures[url] = error
                 continue
-            if is_behind(answer):
+            if isinstance(answer, RolledBackError) or is_behind(answer):
                 self._found_behind(url)
                 late[url] = answer
                 continue
@@ -212,7 +217,12 @@ class Failover:
                 f"{failure.message}",
                 hint=failure.hint,
             )
-        return [late[self.first]] if late else []
+        if not late:
+            return []
+        oldest = late[self.first]
+        if isinstance(oldest, RolledBackError):
+            raise oldest
+        return [oldest]
 
     def _ordered(self) -> list[MetadataUrl]:
         """Return the URLs to try in order: the one that answered last, others, those that fail."""

@@ -101,6 +101,12 @@ class NotServedError(UpstreamError):
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
+class RolledBackError(HuaiError):
+    """The upstream offers an older state than it did before."""
+
+    exit_code = ExitCode.ROLLED_BACK
+
+
 class MetadataUrl(Struct, frozen=True):
     """The URL of a module's metadata repository."""
 

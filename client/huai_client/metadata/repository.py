@@ -236,8 +236,12 @@ class Repository:
         """
         if isinstance(metadata, ListedUrl) and self.doubted_paths:
             return self._fetch(Newest("", metadata), NEVER)
+        return self.find_newest(metadata).commit
+
+    def find_newest(self, metadata: MetadataUrl, deadline: Deadline = NEVER) -> Newest:
+        """Ask the upstream for its newest commit; raises as `fetch` does."""
         heads = KnownHeads(self._path)
-        return find_newest(metadata, timeout=self._timeout, heads=heads).commit
+        return find_newest(metadata, timeout=self._timeout, deadline=deadline, heads=heads)
 
     def fetch(
         self,
@@ -256,9 +260,7 @@ class Repository:
         """
         drop_unfinished(self._path)
         if newest is None or (newest.static is None and newest.commit in self.sparse):
-            newest = find_newest(
-                metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
-            )
+            newest = self.find_newest(metadata, deadline)
         commit = self._fetch(newest, deadline)
         urls = newest.static.content_urls if newest.static else ()
         return self._judge(commit, judge)._replace(relay_urls=urls)

@@ -14,10 +14,10 @@ from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference
 from huai_client.diff.files import digests, paths, sizes
 from huai_client.metadata.checks import (
-    RolledBackError,
     TooLargeError,
     WrongModuleError,
     check_module_name,
+    check_offer,
     check_serial,
     check_times,
     check_totals,
@@ -25,7 +25,7 @@ from huai_client.metadata.checks import (
 )
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.http import ListedUrl, MetadataUrl
+from huai_client.metadata.http import ListedUrl, MetadataUrl, RolledBackError
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
@@ -239,7 +239,10 @@ class Sync:
 
         def fetch(url: MetadataUrl) -> Commit:
             """Fetch the newest commit of `url`, and report remarks."""
-            newest, judge = metadata.take_newest(url), self._signatures.judge
+            newest = metadata.take_newest(url) or self._repository.find_newest(url, deadline)
+            if not self._options.accept_rollback:
+                check_offer(newest, state)
+            judge = self._signatures.judge
             commit = self._repository.fetch(url, deadline, newest, judge)
             for remark in self._repository.remarks:
                 metadata.report(remark)

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from huai_client.metadata.checks import RolledBackError
-from huai_client.metadata.http import UpstreamDownError
+from huai_client.metadata.http import RolledBackError, UpstreamDownError
 from huai_native._native import read_recent
 from huai_schema.errors import FormatError
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.checks import RolledBackError
-from huai_client.metadata.http import UpstreamDownError
+from huai_client.metadata.http import RolledBackError, UpstreamDownError
 from huai_client.metadata.source.recent import RecentMark, read_events, shortest_interval
 
 FILES = Path(__file__).with_name("recent")
