@@ -5,6 +5,7 @@ Relays an earlier commit when it starts.  A failure is logged once and tried aga
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,12 +35,8 @@ class _Attempt(NamedTuple):
     failure: str = ""
     pause: float = 0.0
     """Seconds from a failure to the next attempt; 0 after a success."""
-    retry_at: float = 0.0
+    retry_at: float = math.inf
     """The time of the next attempt after a failure (monotonic clock)."""
-
-    def is_due(self, stamp: FileStamp) -> bool:
-        """True if another commit was applied, or the pause after a failure is over."""
-        return stamp != self.stamp or (self.pause > 0 and time.monotonic() >= self.retry_at)
 
 
 class Follower(PeriodicThread):
@@ -53,17 +50,29 @@ class Follower(PeriodicThread):
         self._attempts: dict[str, _Attempt] = {}
 
     def look(self) -> None:
-        """Relay modules with a newly applied commit, or a failure to retry; log new failures."""
+        """Relay modules with a newly applied commit, and the one whose retry is longest due.
+
+        Only one: a failure may take a minute, which delays the commits of other modules.
+        """
         modules = self._read_config().modules
         relayed = {name: each for name, each in modules.items() if each.relay}
         for name in self._attempts.keys() - relayed.keys():
             del self._attempts[name]
-        for name, module in relayed.items():
-            stamp = file_stamp(downstream_of(name, module).record)
-            last = self._attempts.get(name)
-            if self.is_stopping or (last and not last.is_due(stamp)):
-                continue
-            self._attempts[name] = self._relay(name, stamp, last)
+        stamps = {
+            name: file_stamp(downstream_of(name, module).record) for name, module in relayed.items()
+        }
+        attempts = self._attempts
+        due = [
+            each
+            for each in stamps
+            if (last := attempts.get(each)) is None or last.stamp != stamps[each]
+        ]
+        failed = min(attempts.keys() - due, key=lambda each: attempts[each].retry_at, default=None)
+        if failed is not None and attempts[failed].retry_at <= time.monotonic():
+            due.append(failed)
+        for name in due:
+            if not self.is_stopping:
+                attempts[name] = self._relay(name, stamps[name], attempts.get(name))
 
     def _relay(self, name: str, stamp: FileStamp, last: _Attempt | None) -> _Attempt:
         """Relay the applied commit; return the attempt, with the time of the next one if it failed.

@@ -64,7 +64,10 @@ def test_what_failed_is_tried_again_and_told_of_once(
     relay.fails = True
     with caplog.at_level(logging.WARNING):
         assert relay.look() == ["a", "b"]
-        assert relay.look() == ["a", "b"]
+        relay.applied("b", "22")
+        assert relay.look() == ["b", "a"]
+        assert relay.look() == ["b"], "a slow failure must not hold up the next commit for long"
+        assert relay.look() == ["a"]
     assert [each.getMessage() for each in caplog.records] == [
         f"{name}: not relayed: it cannot be (wait)" for name in "ab"
     ]
