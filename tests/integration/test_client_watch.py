@@ -18,6 +18,7 @@ from tests.support.client_watch import QUICK, Watching, configure, watching
 from tests.support.counting_proxy import counting
 from tests.support.nginx import nginx
 from tests.support.processes import children, descendants, is_running, until
+from tests.support.static_files import publish_to
 from tests.support.upstream import (
     SECONDS,
     Downstream,
@@ -203,6 +204,26 @@ def test_an_upstream_without_events_is_polled(place: Site, tmp_path: Path) -> No
             for text in (b"22", b"333"):
                 change(up, down, text)
             assert watch.count("subscribed") == 0
+
+
+def test_a_commit_that_is_announced_before_it_is_served_is_asked_for_again(
+    place: Site, tmp_path: Path
+) -> None:
+    """As a copy of static files, or a CDN that keeps the head for some seconds, does."""
+    location = f"try_files $uri @serve; }} location @serve {{ proxy_pass {place.url};"
+    with nginx(tmp_path, location=location) as copy:
+        up, down = mirrored(place, url=copy.url)
+        publish_to(tmp_path, up)
+        with watching(down) as watch:
+            watch.wait("subscribed")
+            watch.wait("ended", module=up.name, code=0)
+            up.put(b"a", b"22")
+            applied = is_applied(up, down)
+            watch.wait("told", module=up.name)
+            watch.wait("ended", module=up.name, code=0)
+            assert not applied()
+            publish_to(tmp_path, up)
+            until(applied)
 
 
 def test_the_service_manager_is_notified(place: Site, short_path: Path) -> None:

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 _SECONDS: dict[str, dict[str, Any]] = {
     "huai_client.cli.watch.listener": {"_FIRST_PAUSE": 0.1},
+    "huai_client.cli.watch.schedule": {"FIRST_PAUSE": 1.0},
     "huai_client.metadata.failover": {"_BACKOFF": 0.02},
     "huai_client.sync.follow": {"_POLL_SECONDS": 0.05},
     "huai_client.transfer.large.range_source": {"_BACKOFF": 0.25},

@@ -93,7 +93,8 @@ class SyncSchedule:
     def ended(self, name: str, now: float, *, failed: bool, locked: bool = False) -> float:
         """Schedule the sync after one that ended; return the seconds until then.
 
-        Returns 0 for a module that is not known.  `locked`: another run held the lock.
+        Returns 0 for a module that is not known.  `failed`: or it did not find what was announced;
+        `locked`: another run held the lock.
         """
         self._working.discard(name)
         module = self._modules.get(name)

@@ -8,7 +8,8 @@ Rules:
 
 - A module has one sync at a time; a commit that is announced meanwhile is synced afterwards, if it
   is not here by then.
-- One event leads to at most one sync, even if the upstream announces a commit that it lacks.
+- A commit that is announced and not served yet, as by a CDN, is requested again after the pauses
+  of a failure.
 - A wrong configuration at a reload changes nothing.
 """
 
@@ -65,8 +66,8 @@ class Watch:
         """The time of the restart of each listener that has ended."""
         self._crashes: dict[str, int] = {}
         """The crashes of each listener in a row."""
-        self._newest: dict[str, str] = {}
-        """The last announced commit of each module."""
+        self._newest: dict[str, tuple[str, int]] = {}
+        """The last announced commit of each module, and its serial."""
         self._waiting: dict[str, str] = {}
         """The last announced commit of modules that were not synced since."""
         self._reload = self._stopping = False
@@ -210,10 +211,12 @@ class Watch:
 
         During a sync of the module it is only noted.
         """
-        if self._applied(name) == line["commit"]:
+        state = self._state(name)
+        if state and state.applied == line["commit"]:
             return
-        newer = self._newest.get(name) != line["commit"]
-        self._waiting[name] = self._newest[name] = line["commit"]
+        announced = line["commit"], line["serial"]
+        newer = self._newest.get(name) != announced
+        self._waiting[name], self._newest[name] = line["commit"], announced
         self._console.event(
             "told", module=name, serial=line["serial"], commit=line["commit"], time=line["time"]
         )
@@ -265,20 +268,24 @@ class Watch:
         now = time.monotonic()
         console = replace(self._console, module=name)
         failed, locked = code != ExitCode.OK, code == ExitCode.LOCKED
-        rest = self._schedule.ended(name, now, failed=failed, locked=locked)
+        state, waiting = self._state(name), self._waiting.get(name)
+        _, serial = self._newest.get(name, ("", 0))
+        early = not waiting and state is not None and not state.held and state.serial < serial
+        rest = self._schedule.ended(name, now, failed=failed or early, locked=locked)
         console.event("ended", code=code, name=name_of(code), milliseconds=round(1000 * took))
         if failed and not self._stopping:
             console.error(f"{name}: {exit_meaning(code)}; tried again in {rest:.0f} s")
+        elif early:
+            console.info(f"{name}: serial {serial} is not served yet; tried again in {rest:.0f} s")
         elif not failed:
             console.info(f"{name}: in step after {took:.1f} s")
-        waiting = self._waiting.get(name)
-        if waiting is not None and waiting != self._applied(name):
+        if waiting is not None and not (state and state.applied == waiting):
             self._schedule.announce(name, now)
 
-    def _applied(self, name: str) -> str | None:
-        """Return the commit that a module has applied; None without one, or if unreadable."""
+    def _state(self, name: str) -> states.State | None:
+        """Return the state of a module; None if it is unreadable."""
         try:
-            return states.load(module_places(self._root, name).state).applied
+            return states.load(module_places(self._root, name).state)
         except HuaiError:
             return None  # the sync reports the error
 
