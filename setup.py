@@ -17,7 +17,7 @@ from setuptools_rust import Binding, RustExtension
 _REDIRECT = "server/huai_server/fallback/redirect/c"
 _REDIRECTION = (
     *("binding", "boundary", "confining"),
-    *("hooks_list", "hooks_open", "hooks_path", "hooks_read"),
+    *("hooks_list", "hooks_open", "hooks_options", "hooks_path", "hooks_read"),
     *("opening", "reading", "system", "translating"),
 )
 

@@ -154,6 +154,18 @@ def test_what_is_not_as_listed_is_not_sent(stage: Stage, chroot: str) -> None:
     assert copied["small"] == b"small"
 
 
+def test_hardlinks_that_changed_hang_no_client(stage: Stage) -> None:
+    stage.list_it()
+    for name in ("small", "folder/linked"):
+        path = stage.copy / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"an older one")
+    (stage.real / "small").write_bytes(b"newest")
+    with stage.daemon() as url:
+        assert stage.fetch(url, "-H").returncode == 24
+    assert (stage.copy / "small").read_bytes() == b"an older one"
+
+
 def start_fetch(stage: Stage, url: str, rate: int) -> subprocess.Popen[str]:
     """Start a client that fetches at `rate` kB/s."""
     limit = f"--bwlimit={rate}"
