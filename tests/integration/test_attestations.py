@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from huai_client.state.state import save
 from huai_native._native import PrivateKey
 from huai_schema.codec.attestation import BYTES_MAX, FILE_NAME
-from huai_server.mirrors.record import Holding, holding_path, read_holding
+from huai_server.mirrors.record import Holding, holding_path, read_holding, write_holding
 from huai_server.state.paths import mirrors_folder
 from tests.support.attesting import HOST, Attesting, allow, attesting
 from tests.support.keys import key
@@ -133,6 +133,15 @@ def test_a_false_attestation_is_refused(
     assert one.post(later())[0] == 403  # revoked
     allow(own, ("m-1", one.signer, (HOST,)))
     assert one.post(later()) == (204, "")
+
+
+def test_an_attestation_from_the_future_does_not_bar_later_ones(one: Attesting) -> None:
+    """Both clocks were a year ahead, and were set right."""
+    now = one.signed.attestation.time
+    early = one.again(time=now + 365 * 86_400)
+    path = holding_path(mirrors_folder(one.up.root), one.up.name, "m-1")
+    write_holding(path, read_record(one)._replace(text=early))
+    assert one.post(one.again(time=now + 1)) == (204, "")
 
 
 def test_a_refusal_is_reported_once_and_is_not_a_failure(own: Site) -> None:

@@ -141,7 +141,7 @@ def _state_of(
     """
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
-    silence = now - attestation.time
+    silence = abs(now - attestation.time)  # from the future if both clocks were wrong then
     near = lag <= seconds(settings.max_lag) and silence <= seconds(settings.max_silence)
     downstream = mirrors.allowed[name]
     claimed = all(map(downstream.may_claim, attestation.urls))

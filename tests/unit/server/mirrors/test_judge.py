@@ -50,10 +50,10 @@ def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, sec
     )
     offered = [
         each.offered
-        for now in (TIME, TIME + seconds, TIME + seconds + 1)
+        for now in (TIME, TIME + seconds, TIME + seconds + 1, TIME - seconds - 1)
         for each in MirrorStates().read(mirrors, "m", COMMITS, now)
     ]
-    assert offered == [True, True, False]
+    assert offered == [True, True, False, False]  # the last: clocks were wrong at TIME
 
 
 @pytest.mark.parametrize("settled", [True, False])
