@@ -87,6 +87,8 @@ def test_commits_that_the_mirror_missed_are_gaps(tiers: Tiers, tmp_path: Path) -
     wait_for_serial(relay, 1)
     below = relay.downstream()
     below.synced()
+    url, copy = f"{relay.url}/git/{tiers.name}.git", str(tmp_path / "copy")
+    git("clone", "--quiet", "--mirror", url, copy)
     for serial in (3, 5):
         for number in range(2):
             tiers.up.put(b"a", b"%d, %d" % (serial, number))
@@ -98,9 +100,10 @@ def test_commits_that_the_mirror_missed_are_gaps(tiers: Tiers, tmp_path: Path) -
     assert_equal(tiers.up, below)
     for number, options in enumerate(((), ("--depth", "1"))):
         clone = str(tmp_path / f"clone{number}")
-        url = f"{relay.url}/git/{tiers.name}.git"
         git("clone", "--quiet", "--bare", *options, url, clone)
         assert git("--git-dir", clone, "rev-parse", "main") == tiers.up.commit().head.commit
+    git("--git-dir", copy, "fetch", "--update-shallow")
+    assert git("--git-dir", copy, "rev-parse", "main") == tiers.up.commit().head.commit
     for command in ("check", "maintain"):
         done = relay.run(command, tiers.name)
         assert done.code == 0, done
