@@ -40,10 +40,13 @@ class Refs:
     def all(self) -> dict[str, str]:
         """Return the commits (hex ids) of all refs, by name; raises `DamagedRefError`."""
         commits = self._read_packed()
-        for path in (self._path / "refs").rglob("*"):
-            if path.suffix != _LOCK and path.is_file():
-                name = str(path.relative_to(self._path))
-                commits[name] = _parse_commit(name, path.read_bytes())
+        for folder, _, files in os.walk(self._path / "refs"):
+            place = Path(folder).relative_to(self._path)
+            for file in files:
+                if file.endswith(_LOCK):
+                    continue
+                with suppress(FileNotFoundError), open(f"{folder}/{file}", "rb") as ref:
+                    commits[f"{place}/{file}"] = _parse_commit(f"{place}/{file}", ref.read())
         return dict(sorted(commits.items()))
 
     def get(self, name: str) -> str | None:

@@ -275,7 +275,7 @@ def _floor(repository: Repository, newest: Head, retention: Retention) -> int:
     They are made from at most the newest `COMMITS` commits.
     """
     most = newest.info.serial - COMMITS + 1
-    past = repository.past()
-    if retention.seconds is None or not past:
+    ends = repository.ends()
+    if retention.seconds is None or not ends:
         return max(most, 1)
-    return max(past[-1].info.serial - retention.commits + 1, most, 1)
+    return max(ends[-1][0] - retention.commits + 1, most, 1)

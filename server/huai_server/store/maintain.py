@@ -152,7 +152,7 @@ class _Maintenance:
         outdated = _find_outdated(repository, self._load_retention(), self._now, at_once=cut)
         if outdated.histories:
             self._repack.note_unreachable()
-            repository.forget_histories(outdated.histories)
+            repository.forget_histories(head.commit for head in outdated.histories)
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:

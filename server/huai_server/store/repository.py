@@ -198,27 +198,31 @@ class Repository:
 
         A finished history whose serials are not below the last one is skipped.
         """
-        past, shallow = self.past(), read_shallow(self.path)
+        ends, shallow = iter(self.ends()), read_shallow(self.path)
         with _reading(f"{self.path}: {BRANCH}"):
             commit = self._refs.get(BRANCH)
         while commit is not None:
             head, parents = self._read_head(commit)
             parents = () if commit in shallow else parents
             yield head
-            older = (each.commit for each in past if each.info.serial < head.info.serial)
+            older = (commit for serial, commit in ends if serial < head.info.serial)
             commit = next(iter(parents), None) or next(older, None)
 
     def past(self) -> list[Head]:
         """Return the last commit of each finished history, newest first."""
-        heads = [self._read_head(commit)[0] for commit in self._past_refs().values()]
-        return sorted(heads, key=lambda head: -head.info.serial)
+        return [self._read_head(commit)[0] for _, commit in self.ends()]
 
-    def forget_histories(self, past: Iterable[Head]) -> None:
-        """Remove the refs of the histories that end with the commits `past`.
+    def ends(self) -> list[tuple[int, str]]:
+        """Return the serials and hex ids of these commits, newest first, without reading them."""
+        refs = ((name.removeprefix(_PAST), each) for name, each in self._past_refs().items())
+        return sorted(((int(end), each) for end, each in refs if end.isdecimal()), reverse=True)
+
+    def forget_histories(self, ends: Iterable[str]) -> None:
+        """Remove the refs of the histories that end with the commits `ends` (hex ids).
 
         The caller holds the module's lock.
         """
-        forgotten = {head.commit for head in past}
+        forgotten = set(ends)
         with storage_errors(self.path):
             for name, commit in self._past_refs().items():
                 if commit in forgotten:
@@ -366,7 +370,7 @@ class Repository:
             if former and former.commit not in parents and former.info.serial < head.info.serial:
                 self._refs.set(f"{_PAST}{former.info.serial}", former.commit)
             self._refs.set(BRANCH, head.commit)
-        self.forget_histories(past for past in self.past() if past.info.serial >= head.info.serial)
+        self.forget_histories(end for serial, end in self.ends() if serial >= head.info.serial)
 
     def head_of(self, commit: str) -> Head:
         """Return a stored commit (hex id).
@@ -391,8 +395,7 @@ class Repository:
 
     def _length(self, head: Head) -> int:
         """Return the number of commits in the branch's history, which ends with `head`."""
-        ends = (name.removeprefix(_PAST) for name in self._past_refs())
-        return head.info.serial - max((int(end) for end in ends if end.isdecimal()), default=0)
+        return head.info.serial - max((serial for serial, _ in self.ends()), default=0)
 
     def _read_head(self, commit: str) -> tuple[Head, tuple[str, ...]]:
         """Return a commit (hex id) and the hex ids of its parents.

@@ -3,15 +3,18 @@
 import os
 import shutil
 import time
+from itertools import islice
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
+from huai_schema.git.objects import Kind
 from huai_server.config.retention import FOREVER, Retention, is_worth_repack
 from huai_server.store.maintain import foresee, maintain
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import KEPT
+from huai_server.store.repository import Repository
 from tests.support.committing import Upstream, git
 
 DAY = 86_400
@@ -82,6 +85,24 @@ def test_histories_follow_each_other(upstream: Upstream) -> None:
     assert refs == ["refs/heads/main", "refs/huai/past/3", "refs/huai/past/6"]
     assert upstream.check().commits == 8
     upstream.prove_sound()
+
+
+class Counting(Repository):
+    """A repository that counts the objects that are read."""
+
+    count = 0
+
+    def read(self, oid: bytes, kind: Kind) -> bytes:
+        self.count += 1
+        return super().read(oid, kind)
+
+
+def test_the_newest_commits_are_read_without_older_histories(upstream: Upstream) -> None:
+    upstream.configure(keep_commits=1)
+    commits(upstream, 8)
+    repository = Counting(upstream.places.repository)
+    assert [head.info.serial for head in islice(repository.history(), 2)] == [8, 7]
+    assert repository.count == 2
 
 
 def test_forever_is_one_history(upstream: Upstream) -> None:
