@@ -10,6 +10,7 @@ from huai_client.metadata import sparse_fetch, static_fetch
 from huai_client.metadata.git import wire
 from huai_client.metadata.repository import Repository
 from huai_schema.errors import ExitCode
+from tests.support.git_backend import git_backend
 from tests.support.nginx import nginx
 from tests.support.partial_mirrors import assert_selected
 from tests.support.signed_upstream import SignedUpstream
@@ -202,3 +203,13 @@ def test_static_files_are_fetched_as_a_whole(pair: Pair, tmp_path: Path) -> None
         down.synced()
         assert_selected(up, down, PART)
         assert "/images" in parts_here(down)
+
+
+def test_a_git_server_without_filters(pair: Pair) -> None:
+    """Git's default: it refuses the request by an empty reply."""
+    up, down = pair
+    with git_backend(up.places.repository.parent) as address:
+        down.configure(url=f"{address}/{up.places.repository.name}")
+        down.synced()
+    assert_selected(up, down, PART)
+    assert "/images" in parts_here(down)

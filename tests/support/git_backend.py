@@ -42,7 +42,7 @@ def _handler(folder: Path) -> type[QuietHandler]:
                 capture_output=True,
                 env={**ENVIRONMENT, **variables},
                 timeout=SECONDS,
-                check=True,
+                check=False,
             )
             head, _, content = done.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().splitlines())

@@ -47,10 +47,12 @@ def read_pack(read: Callable[[int], bytes], write: Callable[[bytes], object], pl
     """Read a reply, and pass the pack in it to `write`, in pieces.
 
     Raises `FormatError` for a malformed or cut reply, and `NotServedError` if the upstream refuses
-    the request.
+    the request, as git does by an empty reply if it allows no filter or is older than the protocol.
     """
     in_pack, talk = False, 0
     while (packet := _read_packet(read, place)) != _FLUSH:
+        if not packet:
+            raise _early_end(place) if talk else NotServedError(f"{place}: an empty reply")
         if not in_pack or len(packet) < _SMALL or packet[0] != _PACK:
             talk += _LENGTH + len(packet)
         if talk > TALK_BYTES:
@@ -68,8 +70,13 @@ def read_pack(read: Callable[[int], bytes], write: Callable[[bytes], object], pl
 
 
 def _read_packet(read: Callable[[int], bytes], place: str) -> bytes:
-    """Return the content of the next packet; the packet itself if it is one without content."""
-    header = _read_exactly(read, _LENGTH, place)
+    """Return the content of the next packet; the packet itself if it is one without content.
+
+    Returns nothing at the end of the reply.
+    """
+    if not (begin := read(_LENGTH)):
+        return b""
+    header = begin + _read_exactly(read, _LENGTH - len(begin), place)
     try:
         length = int(header, 16)
     except ValueError:
@@ -83,9 +90,13 @@ def _read_exactly(read: Callable[[int], bytes], size: int, place: str) -> bytes:
     data = bytearray()
     while len(data) < size:
         if not (piece := read(size - len(data))):
-            raise FormatError("the reply ends early", place)
+            raise _early_end(place)
         data += piece
     return bytes(data)
+
+
+def _early_end(place: str) -> FormatError:
+    return FormatError("the reply ends early", place)
 
 
 def _text(data: bytes) -> str:

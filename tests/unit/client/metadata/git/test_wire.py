@@ -23,7 +23,8 @@ def test_the_pack_in_a_reply() -> None:
 @pytest.mark.parametrize(
     ("reply", "error", "words"),
     [
-        (b"", FormatError, "ends early"),
+        (b"", NotServedError, "empty reply"),
+        (SHALLOW, FormatError, "ends early"),
         (FLUSH_PACKET, FormatError, "without a pack"),
         (BEGIN + packet(b"\x01PACK"), FormatError, "ends early"),
         (BEGIN + b"00ffPACK", FormatError, "ends early"),
