@@ -180,6 +180,44 @@ def test_a_pack_is_lost(pair: Pair) -> None:
     assert_selected(up, down, PART)
 
 
+def test_a_pack_is_lost_after_the_filter_was_dropped(pair: Pair) -> None:
+    """Its directories are missed, not taken for excluded ones."""
+    up, down = pair
+    down.synced()
+    down.configure(filter=())
+    for name in (b"pool/b/new", b"pool/b/newer"):
+        up.put(name, b"new")
+        up.commit()
+        down.synced()
+    packs = (down.repository / "objects" / "pack").glob("*.pack")
+    largest = max(packs, key=lambda pack: pack.stat().st_size)
+    largest.unlink()
+    largest.with_suffix(".idx").unlink()
+    assert down.verify("--content").code == ExitCode.UNSOUND
+    up.put(b"images/newest", b"new")
+    up.commit()
+    down.synced("--adopt")
+    assert_equal(up, down)
+    assert down.verify("--content").code == 0
+
+
+def test_an_older_record_was_restored(pair: Pair) -> None:
+    """Commits that it does not name are searched."""
+    up, down = pair
+    down.synced()
+    record = down.repository / "sparse"
+    older = record.read_bytes()
+    for name in (b"pool/b/new", b"pool/b/newer"):
+        up.put(name, b"new")
+        up.commit()
+        down.synced()
+        record.write_bytes(older)
+    rules = ("+ /images/***", *PART)
+    down.configure(filter=rules)
+    down.synced()
+    assert_selected(up, down, rules)
+
+
 def test_signed_commits_are_fetched_as_a_whole(place: Site, tmp_path: Path) -> None:
     """Their signature is of everything."""
     up = place.upstream()

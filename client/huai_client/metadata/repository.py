@@ -365,10 +365,11 @@ class Repository:
         if newest.commit in self.sparse:
             head = read_commit(newest.commit, self)
             _, tree = read_root(head.tree, self)
+            bases = [read_root(each.tree, self)[1] for each in local.heads(complete).values()]
             most = head.info().totals.entries
-            if MissingObjects(self.packs, tree, [], Filter([]), most).next():
+            if MissingObjects(self.packs, tree, bases, Filter([]), most).next():
                 raise self._damaged("not all of it was fetched", newest.commit)
-            self.sparse.remove(newest.commit)
+            self.sparse.add_whole(newest.commit)
         return new
 
     def _fetch_part(

@@ -1,7 +1,8 @@
 """The commits of which only the part that a filter includes was fetched.
 
 Their record stands in the folder of the repository.  Rule: it is written before a ref names such a
-commit.  If it is lost, objects are missing, and the metadata are fetched again.
+commit.  If it is lost, objects are missing, and the metadata are fetched again.  A commit that it
+does not name, because an older one was restored, is searched as one of another filter.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 _NAME = "sparse"
 _OID_BYTES = 20
+_WHOLE, _OTHER = "", "-"
+"""Fingerprints of a whole commit, and of one with an unknown filter."""
 _UNKNOWN = RelPath(b"\x7f")
 """A name that no filter includes unless it includes all that it does not exclude."""
 
 
 class _Record(msgspec.Struct, frozen=True):
     commits: dict[str, str] = {}
-    """For each commit (hex id) the fingerprint of the filter."""
+    """For each commit (hex id) the fingerprint of the filter; empty for a whole commit."""
     absent: bytes = b""
     """The ids of the trees that were left out, one after the other."""
 
@@ -64,8 +67,8 @@ class SparseCommits:
             self.rules = rules
 
     def __contains__(self, commit: str) -> bool:
-        """Return True for a commit that is not here as a whole."""
-        return commit in self._commits
+        """Return True for a commit that is not known to be here as a whole."""
+        return bool(self._commits) and self._commits.get(commit) != _WHOLE
 
     def by_rules(self, commits: Iterable[str]) -> set[str]:
         """Return those of `commits` of which all that the present filter includes is here."""
@@ -76,14 +79,14 @@ class SparseCommits:
         """Record that `commit` was fetched by the present filter, without the trees `absent`."""
         self._replace({**self._commits, commit: self._fingerprint}, self.absent.union(absent))
 
-    def remove(self, commit: str) -> None:
-        """Record that a commit was fetched as a whole."""
-        commits = {each: key for each, key in self._commits.items() if each != commit}
-        self._replace(commits, self.absent)
+    def add_whole(self, commit: str) -> None:
+        """Record that `commit` was fetched as a whole."""
+        self._replace({**self._commits, commit: _WHOLE}, self.absent)
 
     def keep(self, commits: Collection[str], absent: Collection[bytes]) -> None:
         """Forget all but `commits`, which lack the trees `absent`."""
-        left = {commit: key for commit, key in self._commits.items() if commit in commits}
+        partial = any(commit in self for commit in commits)
+        left = {commit: self._commits.get(commit, _OTHER) for commit in commits} if partial else {}
         self._replace(left, {*absent})
 
     def clear(self) -> None:
