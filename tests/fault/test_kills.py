@@ -163,6 +163,9 @@ SCENARIOS: tuple[Scenario[Any], ...] = (
     Scenario("undo", trash.to_undo, trash.run, trash.is_begun,
              [trash.finished_by_a_sync, trash.finished_by_an_undo, trash.given_up, trash.cut_twice],
              {True, False}),
+    Scenario("undo, of other settings", trash.to_undo_settings, trash.run, trash.is_begun,
+             [trash.finished_by_a_sync, trash.finished_by_an_undo, trash.given_up, trash.cut_twice],
+             {True, False}),
 )
 # fmt: on
 

@@ -125,9 +125,11 @@ class Undo:
         state = load(mirror.paths.state)
         self._target = _target(mirror.name, state)
         self._repository = Repository(mirror.paths.repository, timeout=mirror.config.timeout)
-        self._record = ModuleRecord(
-            mirror, self._repository, replace(state, held=self._target.undone)
-        )
+        state = replace(state, held=self._target.undone)
+        if self._target[:2] == (state.applied, state.filter):
+            # If this is interrupted, the next run must not undo the last sync instead.
+            state = replace(state, before="", before_filter="")
+        self._record = ModuleRecord(mirror, self._repository, state)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
         self._runner = PlanRunner(TrashContent(), self._destination, self._record)
@@ -198,7 +200,8 @@ class Undo:
 
 def _target(name: str, state: State) -> _Target:
     """Return the commit to go back to; raises `NothingToUndoError` without one."""
-    if state.applied and state.attempted and state.held != state.applied:
+    undoes_applied = state.before and state.held == state.applied
+    if state.applied and state.attempted and not undoes_applied:
         # An interrupted sync, or the undo of one.
         return _Target(state.applied, state.filter, state.held or state.attempted[-1])
     if not state.before or not state.applied:

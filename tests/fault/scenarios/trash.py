@@ -39,6 +39,21 @@ def to_undo(ground: Ground) -> Trashing:
     return Trashing(scene.up, scene.before, scene.down, "undo")
 
 
+def to_undo_settings(ground: Ground) -> Trashing:
+    """A sync to the applied commit did not end: only settings differ."""
+    scene = to_sync(ground)
+    down = scene.down
+    down.synced()
+    link = down.dest / "link"
+    link.unlink()
+    link.mkdir()
+    (link / "in-the-way").touch()
+    down.configure(protect=("/none",))
+    assert down.sync().code == 23
+    shutil.rmtree(link)
+    return Trashing(scene.up, scene.up, down, "undo")
+
+
 def deletions_that_are_due(ground: Ground) -> Trashing:
     up = ground.site.upstream()
     up.many(b"pool", 6)
