@@ -109,6 +109,23 @@ def test_a_filter_that_grows_and_goes(pair: Pair) -> None:
     }
 
 
+def test_the_difference_of_two_parts(pair: Pair) -> None:
+    """A directory that one of them lacks was neither added nor removed."""
+    up, down = pair
+    down.synced()
+    larger = ("+ /images/***", *PART)
+    for rules in (larger, PART):
+        up.put(b"images/new", rules[0].encode())
+        up.put(b"pool/b/new", rules[0].encode())
+        up.commit()
+        down.configure(filter=rules)
+        down.synced()
+        changes = down.run("diff", down.name).out
+        assert "pool/b/new" in changes
+        assert "images" not in changes
+    assert "\n  commit" not in down.run("why", down.name, "images/new").out
+
+
 def test_undo_of_another_filter(pair: Pair) -> None:
     up, down = pair
     down.configure(trash="7d")

@@ -7,8 +7,9 @@ differences are read twice.  A path that became a directory, or was one, is remo
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import cache
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from huai_schema.diff.changes import Change, Moved, differing, is_touched_direct
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, after_moves, path_order
+from huai_schema.paths import RelPath, after_moves, ancestors, path_order
 
 _REMOVED_MOST = 1_000_000
 """The number of removed files above which moves are not searched, to bound the memory."""
@@ -81,6 +82,21 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Change(path, difference.old._replace(path=path), None)
             continue
         yield difference
+
+
+def without_unfetched(
+    steps: Iterable[SnapshotChange], snapshots: Sequence[Snapshot], absent: Collection[bytes]
+) -> Iterator[SnapshotChange]:
+    """Yield `steps`, except in directories with one of the trees `absent` in any of `snapshots`."""
+
+    @cache
+    def is_absent(path: RelPath) -> bool:
+        return any(snapshot.own_tree(path) in absent for snapshot in snapshots)
+
+    for step in steps:
+        paths = [step.path] if step.source is None else [step.path, step.source]
+        if not any(is_absent(each) for path in paths for each in (path, *ancestors(path))):
+            yield step
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:

@@ -229,7 +229,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: LocalCommits) -> Reasons:
         applied=applied,
         entry=entry,
         unfetched=unfetched,
-        brought=next(path_events(path, commits.line), None),
+        brought=None if unfetched else next(path_events(path, commits.line), None),
         filtered=Filtered(
             rules.why(path, directory=is_directory),
             rules.protects(path, directory=is_directory),

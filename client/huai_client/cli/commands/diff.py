@@ -7,7 +7,13 @@ import click
 from huai_client.cli.options import module_argument
 from huai_client.config.load import load
 from huai_client.inspect.commits import LocalCommits, Pair
-from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
+from huai_client.inspect.comparison import (
+    ChangeTotals,
+    SnapshotChange,
+    by_path,
+    compare_snapshots,
+    without_unfetched,
+)
 from huai_client.inspect.format import step_line, step_values
 from huai_client.state.paths import module_places
 from huai_program.cli.options import json_option
@@ -27,13 +33,19 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     A and B are serials, beginnings of commit ids, or `applied` (what the tree was brought to),
     `previous` (what it was before) and `newest` (what was fetched last, also by `plan`). A defaults
     to `applied` and B to `newest`; without both, shows what the next sync would bring, or if
-    nothing new is known, what the last one brought. Asks no upstream.
+    nothing new is known, what the last one brought. Asks no upstream, and shows nothing of
+    directories whose metadata a filter left out.
     """
     end_with_reader()
     load(root).module(name)
-    pair = LocalCommits(name, module_places(root, name)).pair(commits)
+    local = LocalCommits(name, module_places(root, name))
+    pair, sparse = local.pair(commits), local.repository.sparse
+    snapshots = pair.old.snapshot, pair.new.snapshot
     tally = ChangeTotals()
-    for step in by_path(compare_snapshots(pair.old.snapshot, pair.new.snapshot)):
+    steps = compare_snapshots(*snapshots)
+    if pair.old.id in sparse or pair.new.id in sparse:
+        steps = without_unfetched(steps, snapshots, sparse.absent)
+    for step in by_path(steps):
         tally.add(step)
         if not summary:
             _print_step(name, step, as_json=as_json)
