@@ -89,8 +89,13 @@ fn spending<T: Send>(
 
 /// Objects by a Python object with `find(oid)` and `in`.
 impl LocalObjects for LentObjects {
-    /// Return an object from the packs, or else from Python; `None` if neither has it.
+    /// Return an object from the packs, or else from Python; `None` if neither has it, whatever stands for it.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        if let Some(packs) = self.packs()
+            && packs.lock().is_absent(oid)?
+        {
+            return Ok(None);
+        }
         let packed = self.packs().and_then(|packs| packs.object(oid));
         if let Some(object) = packed {
             return Ok(Some(Object::clone(&object)));

@@ -1,10 +1,14 @@
 """Every missing object is detected, and no old one is read."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import GitObject
+from huai_native._native import Packs, PackWriter
 from huai_schema.errors import FormatError, MissingObjectError
 from tests.support.packs import PackObjects, full_record, pack, resolve
 
@@ -24,6 +28,14 @@ class Counting(PackObjects):
     def find(self, oid: bytes) -> GitObject | None:
         self.read.append(oid)
         return super().find(oid)
+
+
+class Packed(PackObjects):
+    """Objects in packs, or else in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.packs = Packs(1 << 20)
 
 
 def test_the_top_of_a_commit() -> None:
@@ -128,3 +140,17 @@ def test_looking_at_trees_is_work() -> None:
     tree = objects.tree(m=objects.blob(b"x"))
     with pytest.raises(FormatError, match="unfolds to more"):
         check_connected(tree, [], objects, WorkLimit(10))
+
+
+def test_an_absent_directory_is_missing(tmp_path: Path) -> None:
+    """The empty directory that stands for it does not count."""
+    objects = Packed()
+    inner = objects.tree(m=objects.blob(b"x"))
+    top = objects.tree(t=inner)
+    writer = PackWriter(os.fsencode(tmp_path), b"temporary", threads=1)
+    writer.write(objects.objects[top].kind, objects.objects[top].data)
+    assert writer.finish()
+    objects.packs.add(os.fsencode(tmp_path))
+    objects.packs.set_absent([inner])
+    with pytest.raises(MissingObjectError, match=inner.hex()):
+        check_connected(top, [], objects)
