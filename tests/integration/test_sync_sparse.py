@@ -8,6 +8,7 @@ import pytest
 
 from huai_client.metadata import sparse_fetch, static_fetch
 from huai_client.metadata.git import wire
+from huai_client.metadata.http import UpstreamDownError
 from huai_client.metadata.repository import Repository
 from huai_schema.errors import ExitCode
 from tests.support.git_backend import git_backend
@@ -146,6 +147,7 @@ def test_a_fetch_is_killed(pair: Pair, request_number: int) -> None:
 import os, signal
 from huai_client.metadata import sparse_fetch, static_fetch
 from huai_client.metadata.git import wire
+from huai_client.metadata.http import UpstreamDownError
 static_fetch.LARGE = 0
 calls = 0
 def killed(*arguments):
@@ -165,6 +167,36 @@ main()
     down.synced()
     assert_selected(up, down, PART)
     assert "/images" not in parts_here(down)
+
+
+@pytest.mark.parametrize("requests", [2, 3])
+def test_a_fetch_by_another_filter_is_cut(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, requests: int
+) -> None:
+    """A directory without its parts is here: the next sync does not start over."""
+    up, down = pair
+    up.many(b"images/deep", 300)
+    up.commit()
+    down.synced()
+    up.put(b"images/deep/new", b"new")
+    up.put(b"pool/b/new", b"new")
+    up.commit()
+    fetch, left = sparse_fetch.SparseFetch._fetch, iter(range(requests))
+
+    def cut(self: sparse_fetch.SparseFetch, body: bytes) -> None:
+        if next(left, None) is None:
+            raise UpstreamDownError("cut")
+        fetch(self, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse_fetch.SparseFetch, "_fetch", cut)
+        plan = down.run("plan", down.name, "--filter", "+ /images/***", "--filter", "- *")
+        assert plan.code == ExitCode.NETWORK
+    monkeypatch.setattr(Repository, "start_over", None)
+    down.synced()
+    assert_selected(up, down, PART)
+    Repository(down.repository, make=False).repack(0)
+    assert len([*(down.repository / "objects" / "pack").glob("*.pack")]) == 1
 
 
 def test_an_upstream_that_leaves_out_an_object(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,15 @@ pub struct MissingObjects {
     entered: HashSet<Oid>,
     /// How many directories may still be entered.
     left: u64,
-    /// The trees of the excluded directories, without what is below them.
+    /// The trees of the excluded directories that are not here, without what is below them.
     pub absent: Vec<Oid>,
 }
 
 struct Directory {
     path: RelPath,
     tree: Oid,
+    /// False if the filter leaves it out; what its own tree names is needed if that is here.
+    is_included: bool,
     /// The trees of this directory in commits of which all that is included is here.
     bases: Vec<Oid>,
 }
@@ -39,10 +41,15 @@ impl MissingObjects {
     /// Search below `tree`, the tree of the root, for what `filter` includes; not below directories that are equal in
     /// one of the trees `bases`, of which all that it includes is here.  More than `most` directories are an error.
     pub fn new(tree: Oid, bases: Vec<Oid>, filter: Selector, most: u64) -> Self {
-        let path = RelPath::root();
+        let root = Directory {
+            path: RelPath::root(),
+            tree,
+            is_included: true,
+            bases,
+        };
         Self {
             filter,
-            directories: vec![Directory { path, tree, bases }],
+            directories: vec![root],
             parts: Vec::new(),
             entered: HashSet::new(),
             left: most,
@@ -111,13 +118,18 @@ impl MissingObjects {
             .extend(trees.into_iter().flatten().map(|oid| (oid, true)));
         for (name, tree) in own.children {
             let path = own.path.join(&name);
-            if !self.filter.reaches(path.as_bytes(), true) {
-                self.absent.push(tree);
-                continue;
-            }
+            let is_included = directory.is_included && self.filter.reaches(path.as_bytes(), true);
             let bases: Vec<_> = bases.iter().filter_map(|it| it.child(&name)).collect();
-            if !bases.contains(&tree) {
-                self.directories.push(Directory { path, tree, bases });
+            if !is_included && !objects.has(&tree)? {
+                self.absent.push(tree);
+            } else if !bases.contains(&tree) {
+                // A fetch by another filter may have been cut between an excluded directory and its parts.
+                self.directories.push(Directory {
+                    path,
+                    tree,
+                    is_included,
+                    bases,
+                });
             }
         }
         Ok(())

@@ -1053,7 +1053,7 @@ class MissingObjects:
 
     @property
     def absent(self) -> list[bytes]:
-        """The trees of the excluded directories that were met."""
+        """The trees of the excluded directories that were met, and are not here."""
 
 @final
 class Packs:
