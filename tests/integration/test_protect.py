@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.local_trees import fingerprint
 from tests.support.processes import run_program
-from tests.support.upstream import ENVIRONMENT, Downstream, Pair, Site, Upstream, rsync_would
+from tests.support.upstream import ENVIRONMENT, T0, Downstream, Pair, Site, Upstream, rsync_would
 
 PROTECT = ("/project/trace/my.host", "*.local", "/own/")
 
@@ -83,6 +83,21 @@ def test_a_protected_path_is_not_damage(pair: Pair) -> None:
     assert ended.out.splitlines()[0] == "extraneous elsewhere/unknown"
     assert not (down.dest / "elsewhere/unknown").exists()
     assert (down.dest / "elsewhere/deep/notes.local").exists()
+
+
+def test_a_pattern_for_directories_hides_no_damage_of_a_file(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"own", b"good")
+    up.put(b"other", b"1")
+    down = place.synced_downstream(up, protect=("own/",))
+    file = down.dest / "own"
+    file.write_bytes(b"bad!")
+    os.utime(file, ns=(T0, T0))
+    assert "digest" in down.verify("--content").out
+    file.unlink()
+    assert "missing    own" in down.verify().out
+    assert down.verify("--repair").code == 0
+    assert file.read_bytes() == b"good"
 
 
 def test_a_directory_that_holds_one_stays(pair: Pair) -> None:

@@ -249,7 +249,9 @@ def without_expected(
     def is_explained(difference: Difference) -> bool:
         """Return True if protected content explains the difference."""
         path = difference.path
-        if protection.may_cover(path):
+        if difference.kind is DifferenceKind.UNREADABLE:
+            return protection.may_cover(path)
+        if protection.covers(path, directory=is_directory(tree, path)):
             return True
         if difference.kind is DifferenceKind.EXTRANEOUS:
             return _contains_protected(path, tree, contents)
