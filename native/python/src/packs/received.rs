@@ -91,9 +91,8 @@ fn spending<T: Send>(
 impl LocalObjects for LentObjects {
     /// Return an object from the packs, or else from Python; `None` if neither has it, whatever stands for it.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
-        if let Some(packs) = self.packs()
-            && packs.lock().is_absent(oid)?
-        {
+        let absent = self.packs().map(|packs| packs.lock().is_absent(oid));
+        if absent.transpose()? == Some(true) {
             return Ok(None);
         }
         let packed = self.packs().and_then(|packs| packs.object(oid));
