@@ -11,6 +11,7 @@ from huai_client.metadata.git import wire
 from huai_client.metadata.http import UpstreamDownError
 from huai_client.metadata.repository import Repository
 from huai_schema.errors import ExitCode
+from huai_schema.git.objects import decode_tree
 from tests.support.git_backend import git_backend
 from tests.support.nginx import nginx
 from tests.support.partial_mirrors import assert_selected
@@ -50,24 +51,13 @@ def parts_here(down: Downstream) -> set[str]:
         if tree not in repository.packs:
             return
         paths.add(path)
-        for item in subtrees(repository.read(tree, "tree")):
-            look(item[1], f"{path}/{item[0]}")
+        for item in decode_tree(repository.read(tree, "tree")):
+            if item.name.startswith(b"="):
+                look(item.oid, f"{path}/{item.name[1:].decode()}")
 
     applied = repository.commit(down.state.applied or "")
     look(applied.snapshot.tree, "")
     return paths
-
-
-def subtrees(tree: bytes) -> list[tuple[str, bytes]]:
-    """The own directories of a git tree: names and ids."""
-    trees = []
-    while tree:
-        head, _, rest = tree.partition(b"\0")
-        mode, _, name = head.partition(b" ")
-        if mode == b"40000" and name[:1] == b"=":
-            trees.append((name[1:].decode(), rest[:20]))
-        tree = rest[20:]
-    return trees
 
 
 def test_what_is_left_out_is_not_fetched(pair: Pair) -> None:
