@@ -4,6 +4,7 @@ Package: openssh-server.
 """
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -17,11 +18,14 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
+from huai_client.config.hooks import Hooks
 from huai_client.metadata.source import fetch
 from huai_client.metadata.source.daemon import ListedDaemon, ListOutcome
 from huai_client.metadata.source.record import LIST_NAME, RECORD_NAME, SourceRecord, save_record
 from huai_native._native import EntryList
+from huai_schema.diff.changes import Change
 from huai_schema.errors import ExitCode
+from tests.support import committing
 from tests.support.connect_proxy import connecting
 from tests.support.listening import listening
 from tests.support.local_trees import fingerprint
@@ -716,6 +720,39 @@ def test_the_other_commands(plain: Place) -> None:
     assert "to its administrator" not in run("doctor", "l")
     ended = down.run("add", "unknown", f"{plain.url}/tree", f"{dest}-4")
     assert (ended.code, "lists modules" in ended.err) == (0, True), ended
+
+
+def test_a_tier_below_commits_what_each_sync_changed(
+    plain: Place, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """Only the first commit reads the whole tree."""
+    up, down = synced(plain)
+    tier = committing.Upstream(tmp_path, down.dest)
+    committing.run_server(tier.root, "add", committing.NAME, str(down.dest))
+    first = tier.commit()
+    server = tmp_path / "huai-server"
+    command = shlex.join(committing.server_command(tier.root))
+    server.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    server.chmod(0o755)
+    hook = Path(__file__).parents[2] / "hooks" / "post-sync"
+    words = ("/usr/bin/env", f"HUAI_SERVER={server}", f"HUAI_ROOT={tier.root}", str(hook))
+    down.configure(hooks=Hooks(on_change=(*words, committing.NAME)))
+    for name, change in CHANGES.items():
+        with subtests.test(name):
+            change(up)
+            up.publish()
+            down.synced()
+            audit = tier.audit()
+            assert audit.exit_code == 0, audit
+    assert tier.head.info.serial == first.head.info.serial + len(CHANGES)
+    (down.dest / "empty" / "unlisted").write_text("only a scan of the whole tree finds it")
+    up.many(b"large", 150)
+    down.synced()
+    up.at(b"large").rename(up.at(b"renamed"))
+    down.synced()
+    audit = tier.audit()
+    missed = {each.path for each in audit.first if isinstance(each, Change)}
+    assert (missed, audit.counts.total) == ({b"empty", b"empty/unlisted"}, 2), audit
 
 
 def test_a_file_that_vanished_or_changed_after_the_list(

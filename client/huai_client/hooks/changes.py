@@ -63,6 +63,7 @@ class Changes:
         self._lists: dict[ListKind, BinaryIO] = {}
         self._stack = ExitStack()
         self._moves: dict[RelPath, tuple[RelPath, bool]] = {}
+        self._links: dict[RelPath, RelPath | None] = {}
         self._new_directories: set[RelPath] = set()
         self.counts = Counter[ListKind]()
         self.interrupted = False
@@ -102,6 +103,7 @@ class Changes:
         plan = prepared.plan
         self._new_directories.update(plan.make)
         self._moves.update({each.new: (each.old, each.old in plan.forwards) for each in plan.moves})
+        self._links.update({each.path: each.link for stage in plan.stages for each in stage.links})
         if not self._listed:
             return
         with self._writing(), ExitStack() as stack:
@@ -150,7 +152,8 @@ class Changes:
     def _lines_of(self, step: StepKind, path: RelPath) -> Iterator[_Line]:
         """Yield the lines for one step; a moved directory ends in `/`, and includes its content.
 
-        No line for the final attributes of a new directory.
+        No line for the final attributes of a new directory.  With a new hardlink, the old name is
+        listed for its number of links.
         """
         if step is StepKind.MOVE and path in self._moves:
             old, forwarded = self._moves[path]
@@ -160,6 +163,8 @@ class Changes:
                 yield ListKind.WRITTEN, old
         elif step is not StepKind.DIRECTORY or path not in self._new_directories:
             yield _KINDS[step], path or b"."
+            if step is StepKind.LINK and (old_name := self._links.get(path)):
+                yield ListKind.ATTRIBUTES, old_name
 
 
 def _paths(path: Path) -> list[bytes]:
