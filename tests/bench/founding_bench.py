@@ -284,7 +284,7 @@ def _plot(
 
 
 def _write_table(stand: Stand, rows: Sequence[Row]) -> None:
-    """Write the table, in the place of the one of the page if there is a page."""
+    """Write the rows with a founding figure, over the table of the page if there is a page."""
     circumstances = (
         f"{_MEASURED}{stand.entries:,} entries, medians of {stand.rounds}, "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}:"
@@ -292,6 +292,8 @@ def _write_table(stand: Stand, rows: Sequence[Row]) -> None:
     lines = [circumstances, "", "| work | founding document | stock tool here | huai | ratio |"]
     lines.append("| --- " * 5 + "|")
     for figure, document in rows:
+        if not document:
+            continue
         theirs = f"{show(figure.theirs or 0, figure.unit)} {figure.peer}"
         ratio = "" if figure.ratio is None else f"{figure.ratio:.2g}"
         ours = show(figure.ours, figure.unit)
