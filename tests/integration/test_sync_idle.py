@@ -201,6 +201,25 @@ def test_a_tree_that_is_gone_or_empty(synced: Downstream) -> None:
     assert "holds nothing of what was synced there" in done.err
 
 
+def test_an_empty_tree_after_a_repair_that_failed(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"file", b"x")
+    up.put(b"other")
+    down = place.synced_downstream(up)
+    (down.dest / "file").unlink()
+    away = up.at(b"file").rename(place.folder / "away")
+    assert down.verify("--repair").code == ExitCode.VANISHED
+    away.rename(up.at(b"file"))
+    assert down.state.attempts
+    (down.dest / "other").unlink()
+    assert down.sync().code == ExitCode.DESTINATION
+    shutil.rmtree(down.repository)
+    assert down.sync().code == ExitCode.DESTINATION
+    (down.dest / "another").touch()
+    down.synced()
+    assert (down.dest / "file").exists()
+
+
 def test_another_dest(synced: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "strange").touch()
     monkeypatch.chdir(synced.dest)

@@ -17,7 +17,7 @@ from huai_client.tree import DestinationError, PathError, View
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.layout.snapshot import decode_listing
-from huai_schema.paths import ROOT, RelPath, parent
+from huai_schema.paths import RESERVED, ROOT, RelPath, parent
 
 _SAMPLES = 32
 _STEPS = 1000
@@ -34,10 +34,21 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
     samples = [list(_samples(selection)) for selection in past]
     # A filter may exclude everything: then an empty destination is right.
     if all(samples) and all(view.stat(path) is None for paths in samples for path in paths):
-        raise DestinationError(
-            f"{view.dest} holds nothing of what was synced there before",
-            hint="check that its disk is mounted; --adopt fetches what is missing",
-        )
+        raise _unmounted(view)
+
+
+def check_not_empty(view: View) -> None:
+    """Raise `DestinationError` if DEST is empty, where other programs may have replaced all."""
+    leaves, directories = view.listing(ROOT)
+    if not leaves and {*directories} <= {RESERVED}:
+        raise _unmounted(view)
+
+
+def _unmounted(view: View) -> DestinationError:
+    return DestinationError(
+        f"{view.dest} holds nothing of what was synced there before",
+        hint="check that its disk is mounted; --adopt fetches what is missing",
+    )
 
 
 def _samples(selection: Selection) -> Iterator[RelPath]:

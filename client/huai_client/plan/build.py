@@ -23,7 +23,7 @@ from huai_client.diff.candidates import (
 )
 from huai_client.diff.files import paths
 from huai_client.diff.moves import nowhere
-from huai_client.diff.remains import check_destination
+from huai_client.diff.remains import check_destination, check_not_empty
 from huai_client.diff.renames import RenamedView
 from huai_client.diff.reuse import PlannedFetches, ReuseSources
 from huai_client.diff.selection import Extent, Selection, diff_selections
@@ -121,8 +121,11 @@ class PlanBuilder:
         applied, attempted = self.past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
         selection = Selection(commit.snapshot, self.rules if rules is None else rules)
-        if applied is not None and not self._options.adopt:
-            check_destination(view, past)
+        if not self._options.adopt:
+            if applied is not None:
+                check_destination(view, past)
+            elif state.entries > 1:
+                check_not_empty(view)
         whole_tree = self._compares_whole_tree(applied, state)
         diff = self._compare(view, past, selection, whole_tree=whole_tree)
         before = None if applied is None else self._recorded_extent(state)
