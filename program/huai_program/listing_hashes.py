@@ -15,26 +15,28 @@ from huai_program.durable import replace_file
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import ObjectReader
 
+LISTING_HASHES = "listing-hashes"
+"""The name of the cache, and of the address for requests (FORMAT.md, "A part of a commit")."""
+HASHES_TYPE = "application/x-huai-listing-hashes"
+"""The content type of a response."""
 _HEAD_BYTES = 8
-_RECORD_BYTES = 56
+RECORD_BYTES = 56
+"""Id and listing hash of an object, and their CRC-32."""
 _SOME = 4096
 
 
-def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+def listing_hash(path: Path, tree: bytes, objects: ObjectReader, stated: bytes = b"") -> bytes:
     """Return the listing hash of the git tree `tree` (id); add new hashes to the cache at `path`.
 
-    A missing cache is made.  One with wrong hashes gives a wrong result.  Raises `FormatError` for
-    a damaged object.
+    A missing cache is made.  One with wrong hashes gives a wrong result.  `stated` has records of
+    trees that `objects` lacks.  Raises `FormatError` for a damaged object.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        data = b""
+    data = _read(path)
     first = int.from_bytes(data[:_HEAD_BYTES], "big")
     records = data[_HEAD_BYTES:]
-    if not records or len(records) > (2 * first + _SOME) * _RECORD_BYTES:
-        return _hash_whole(path, tree, objects)
-    hashes = ListingHashes(records)
+    if not records or len(records) > (2 * first + _SOME) * RECORD_BYTES:
+        return _hash_whole(path, tree, objects, stated)
+    hashes = ListingHashes(records, stated)
     listing = hashes.of_tree(tree, objects)
     if hashes.added:
         with path.open("r+b") as file:
@@ -45,21 +47,38 @@ def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
     return listing
 
 
-def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes) -> None:
-    """Raise `FormatError` unless `tree` has the listing hash `signed`; a wrong cache is removed."""
-    if listing_hash(path, tree, objects) == signed:
+def prove_listing(
+    path: Path, tree: bytes, objects: ObjectReader, signed: bytes, stated: bytes = b""
+) -> None:
+    """Raise `FormatError` unless `tree` has the listing hash `signed`; a wrong cache is removed.
+
+    `stated`: see `listing_hash`.
+    """
+    if listing_hash(path, tree, objects, stated) == signed:
         return
     with suppress(FileNotFoundError):
         path.unlink()
-    if listing_hash(path, tree, objects) != signed:
+    if listing_hash(path, tree, objects, stated) != signed:
         raise FormatError("the listing is not the signed one", "commit")
 
 
-def _hash_whole(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
+def stored_hashes(path: Path, trees: bytes) -> bytes:
+    """Return the records of those of `trees`, ids one after the other, in the cache at `path`."""
+    return ListingHashes(_read(path)[_HEAD_BYTES:]).records(trees)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _hash_whole(path: Path, tree: bytes, objects: ObjectReader, stated: bytes) -> bytes:
     """Hash the whole tree, replace the cache file, and return the listing hash."""
-    hashes = ListingHashes(b"")
+    hashes = ListingHashes(b"", stated)
     listing = hashes.of_tree(tree, objects)
-    count = len(hashes.added) // _RECORD_BYTES
+    count = len(hashes.added) // RECORD_BYTES
     data = count.to_bytes(_HEAD_BYTES, "big") + hashes.added
     replace_file(path, data, path.with_name(f"{path.name}.new"))
     return listing

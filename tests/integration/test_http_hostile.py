@@ -141,6 +141,18 @@ def test_bad_bodies(server: Server) -> None:
         assert status(answer) == expected, (body[:20], headers)
 
 
+def test_requests_for_listing_hashes(server: Server) -> None:
+    for body, expected in (
+        (b"", 200),
+        (b"00" * 20, 200),  # no such tree
+        (b"0", 400),
+        (b"\xff\xfe", 400),
+        (b"\n" * ((1 << 20) + 1), 413),
+    ):
+        request = post(body).replace(b"git-upload-pack", b"listing-hashes", 1)
+        assert status(server.exchange(request)) == expected, body[:20]
+
+
 def test_a_length_beyond_the_limit_is_refused_unread(server: Server) -> None:
     with server.connect() as connection:
         connection.sendall(post(b"", length=1 << 40))

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -10,8 +11,9 @@ from huai_client.metadata import sparse_fetch, static_fetch
 from huai_client.metadata.git import wire
 from huai_client.metadata.http import UpstreamDownError
 from huai_client.metadata.repository import Repository
+from huai_program.listing_hashes import LISTING_HASHES, stored_hashes
 from huai_schema.errors import ExitCode
-from huai_schema.git.objects import decode_tree
+from huai_schema.git.objects import OID_BYTES, decode_tree
 from tests.support.git_backend import git_backend
 from tests.support.nginx import nginx
 from tests.support.partial_mirrors import assert_selected
@@ -23,6 +25,7 @@ from tests.support.upstream import (
     Pair,
     Site,
     assert_equal,
+    refresh,
 )
 
 PART = ("+ /pool/", "+ /pool/b/***", "- *")
@@ -33,9 +36,13 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static_fetch, "LARGE", 0)
 
 
-@pytest.fixture(name="pair")
-def partial_mirror(place: Site) -> Pair:
+@pytest.fixture(name="pair", params=["unsigned", "signed"])
+def partial_mirror(
+    place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Pair:
     up = place.upstream()
+    if request.param == "signed":
+        monkeypatch.setattr(up, "commit", SignedUpstream(up, tmp_path / "keys").commit)
     for folder in (b"pool/a", b"pool/b", b"pool/b/deep", b"images"):
         up.many(folder, 300)
     up.commit()
@@ -194,7 +201,8 @@ def test_an_upstream_that_leaves_out_an_object(pair: Pair, monkeypatch: pytest.M
     up, down = pair
     down.synced()
     up.put(b"pool/b/deep/new", b"new")
-    commit = bytes.fromhex(up.commit().head.commit)
+    up.commit()
+    commit = bytes.fromhex(up.head.commit)
     with monkeypatch.context() as patch:
         patch.setattr(sparse_fetch, "request_objects", lambda _: wire.request_top(commit))
         ended = down.sync()
@@ -257,17 +265,68 @@ def test_an_older_record_was_restored(pair: Pair) -> None:
     assert_selected(up, down, rules)
 
 
-def test_signed_commits_are_fetched_as_a_whole(place: Site, tmp_path: Path) -> None:
-    """Their signature is of everything."""
+# What a signature proves.
+
+Signed = tuple[SignedUpstream, Downstream]
+
+
+@pytest.fixture(name="signed")
+def signed_mirror(place: Site, tmp_path: Path) -> Signed:
     up = place.upstream()
     up.many(b"pool/b", 300)
     up.many(b"images", 300)
     signed = SignedUpstream(up, tmp_path / "keys")
-    signed.commit(b"1")
-    down = place.downstream(up, filter=PART)
+    signed.commit()
+    return signed, place.downstream(up, filter=PART)
+
+
+def test_an_upstream_that_does_not_tell_hashes(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relay does not have them, an older server knows no such address."""
+    up, down = signed[0].up, signed[1]
+    up.places.listing_hashes.rename(up.places.folder / "away")
     down.synced()
     assert_selected(up, down, PART)
     assert "/images" in parts_here(down)
+    refresh(down.root / "modules")
+    monkeypatch.setattr(sparse_fetch, "LISTING_HASHES", "nothing")
+    down.synced("--adopt")
+    assert "/images" in parts_here(down)
+
+
+def test_wrong_hashes_are_refused(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
+    up, down = signed[0].up, signed[1]
+    fetch = sparse_fetch.SparseFetch._fetch_hashes
+
+    def lie(self: sparse_fetch.SparseFetch, trees: list[bytes]) -> bytes:
+        record = bytearray(fetch(self, trees))
+        record[OID_BYTES] ^= 1
+        record[-4:] = crc32(record[:-4]).to_bytes(4, "big")
+        return bytes(record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse_fetch.SparseFetch, "_fetch_hashes", lie)
+        assert down.sync().code == ExitCode.UNSIGNED
+    assert not [*down.dest.iterdir()]
+    signed[0].commit(b"new")
+    down.synced()
+    assert_selected(up, down, PART)
+    assert "/images" not in parts_here(down)
+
+
+def test_what_is_fetched_later_is_hashed(signed: Signed) -> None:
+    """Its stated hash, and those of the trees that name it, are not believed any more."""
+    up, down = signed[0].up, signed[1]
+    down.synced()
+    tree = up.repository.snapshot(up.head)[1].tree
+    items = decode_tree(up.repository.read(tree, "tree"))
+    [images] = [item.oid for item in items if item.name == b"=images"]
+    cache = down.repository / LISTING_HASHES
+    assert stored_hashes(cache, images) == b""
+    down.configure(filter=())
+    down.synced()
+    assert stored_hashes(cache, images) == stored_hashes(up.places.listing_hashes, images) != b""
 
 
 def test_static_files_are_fetched_as_a_whole(pair: Pair, tmp_path: Path) -> None:

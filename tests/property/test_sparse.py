@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from huai_client.diff.selection import Selection, diff_selections
 from huai_client.filters import Rules
-from huai_native._native import MissingObjects, Packs, PackWriter
+from huai_native._native import ListingHashes, MissingObjects, Packs, PackWriter
 from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
 from tests.property.test_filters_selection import rules_for, selected_tree
@@ -66,4 +66,11 @@ def test_a_part_is_as_the_whole(random: Random, data: st.DataObject) -> None:
         for selection, source in ((past, first), (target, second)):
             assert [*selection.entries()] == [*Selection(source, rules).entries()]
         steps = [*diff_selections(past, target)]
+        # A search without bases names all that is left out of one commit.
+        search = MissingObjects(part.packs, second.tree, (), rules.table, 10_000)
+        assert not search.next()
+        hashes = ListingHashes(b"")
+        listing = hashes.of_tree(second.tree, objects)
+        stated = hashes.records(b"".join(search.absent))
+        assert ListingHashes(b"", stated).of_tree(second.tree, part) == listing
     assert same(replay(selected_tree(tree, rules), steps), selected_tree(other, rules))

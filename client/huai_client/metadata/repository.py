@@ -46,6 +46,7 @@ from huai_client.metadata.static_fetch import StaticFetch, is_large
 from huai_client.run.options import NEVER, Deadline
 from huai_native._native import Filter, MissingObjects, Packs
 from huai_program.disk_hints import DISK_HINTS
+from huai_program.listing_hashes import LISTING_HASHES
 from huai_program.packs import remove_packs
 from huai_program.refs import DamagedRefError, Refs
 from huai_program.shallow import write_shallow
@@ -173,6 +174,8 @@ class Repository:
         The next run raises the reason of `error` instead.  A commit that is not of this run is not
         remembered.
         """
+        with suppress(OSError):
+            self.sparse.distrust()
         if self._arrived and commit in self._sources:
             self._remember(f"{self._sources[commit]} {self._basis}", commit, error)
         self.withdraw()
@@ -222,7 +225,7 @@ class Repository:
 
         Otherwise another object could get the id of a removed one, and pass for it.
         """
-        return self._path / "listing-hashes"
+        return self._path / LISTING_HASHES
 
     def _forget_hashes(self) -> None:
         """Delete the hashes; called before any object is removed."""
@@ -386,13 +389,13 @@ class Repository:
             return ()
         fetch = SparseFetch(newest, local, self, rules, bases, timeout=self._timeout)
         try:
-            packs, absent = fetch.complete()
+            part = fetch.complete(self.sparse.hashed)
         except UpstreamDownError:
             raise
         except UpstreamError:
             return None
-        self.sparse.add(newest.commit, absent)
-        return packs
+        self.sparse.add(newest.commit, part.absent, part.hashes)
+        return part.packs
 
     def _fetcher(self, newest: Newest, local: LocalRepository) -> "GitFetch | StaticFetch":
         """Return the fetcher of a whole commit."""

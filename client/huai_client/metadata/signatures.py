@@ -165,16 +165,17 @@ class Signatures:
         if over and self._config.verify == "require":
             raise ExpiredError(over, hint="ask the upstream's administrator")
 
-    def prove(self, commit: str, hashes: Path, objects: ObjectReader) -> None:
+    def prove(self, commit: str, hashes: Path, objects: ObjectReader, stated: bytes) -> None:
         """Raise `UntrustedError` if a listing of a signed commit has not the signed hash.
 
-        `hashes` is a file with the hashes of objects, which is extended.
+        `hashes` is a file with the hashes of objects, which is extended.  `stated` has records of
+        trees that `objects` lacks.
         """
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
         try:
-            prove_listing(hashes, verdict.root, objects, verdict.promise.listing)
+            prove_listing(hashes, verdict.root, objects, verdict.promise.listing, stated)
         except FormatError as error:
             raise UntrustedError(
                 f"the signature of the upstream's commit is not valid: {error.message}",

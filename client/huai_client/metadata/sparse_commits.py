@@ -3,9 +3,13 @@
 Their record stands in the folder of the repository.  Rule: it is written before a ref names such a
 commit.  If it is lost, objects are missing, and the metadata are fetched again.  A commit that it
 does not name, because an older one was restored, is searched as one of another filter.
+
+A signed commit proves the stated hashes of what it lacks.  Rule: once such a tree is fetched, it is
+hashed, with all trees that name it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +17,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from huai_native._native import Packs
+from huai_program.listing_hashes import LISTING_HASHES, RECORD_BYTES
 from huai_program.record_file import RecordFile
+from huai_schema.git.objects import OID_BYTES
 from huai_schema.paths import RelPath
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
 
 _NAME = "sparse"
-_OID_BYTES = 20
 _WHOLE, _OTHER = "", "-"
 """Fingerprints of a whole commit, and of one with an unknown filter."""
 _UNKNOWN = RelPath(b"\x7f")
@@ -32,6 +37,8 @@ class _Record(msgspec.Struct, frozen=True):
     """For each commit (hex id) the fingerprint of the filter; empty for a whole commit."""
     absent: bytes = b""
     """The ids of the trees that were left out, one after the other."""
+    hashes: bytes = b""
+    """Records of the listing hashes of such trees, as an upstream stated them."""
 
 
 _FILE = RecordFile(_Record)
@@ -54,10 +61,10 @@ class SparseCommits:
     def read(self, repository: Path) -> None:
         """Take over the record of another repository, whose packs are read as well."""
         record = _FILE.load(repository / _NAME) or _Record()
-        ends = range(0, len(record.absent), _OID_BYTES)
         self._commits = record.commits
-        self.absent = {record.absent[at : at + _OID_BYTES] for at in ends}
+        self.absent = {*_parts(record.absent, OID_BYTES)}
         """The ids of trees that are not here: an excluded directory has each."""
+        self._hashes = {each[:OID_BYTES]: each for each in _parts(record.hashes, RECORD_BYTES)}
         if self.absent:
             self._packs.set_absent([*self.absent])
 
@@ -75,8 +82,22 @@ class SparseCommits:
         fingerprint = self._fingerprint
         return {commit for commit in commits if self._commits.get(commit) == fingerprint}
 
-    def add(self, commit: str, absent: Collection[bytes]) -> None:
-        """Record that `commit` was fetched by the present filter, without the trees `absent`."""
+    @property
+    def hashed(self) -> AbstractSet[bytes]:
+        """The ids of trees that are not here, but their listing hashes are."""
+        return self._hashes.keys()
+
+    @property
+    def hashes(self) -> bytes:
+        """The records of these hashes."""
+        return b"".join(self._hashes.values())
+
+    def add(self, commit: str, absent: Collection[bytes], hashes: bytes) -> None:
+        """Record that `commit` was fetched by the present filter, without the trees `absent`.
+
+        `hashes`: records of the listing hashes of some of these.
+        """
+        self._hashes.update((each[:OID_BYTES], each) for each in _parts(hashes, RECORD_BYTES))
         self._replace({**self._commits, commit: self._fingerprint}, self.absent.union(absent))
 
     def add_whole(self, commit: str) -> None:
@@ -89,9 +110,17 @@ class SparseCommits:
         left = {commit: self._commits.get(commit, _OTHER) for commit in commits} if partial else {}
         self._replace(left, {*absent})
 
+    def distrust(self) -> None:
+        """Forget the stated hashes, so that they are asked for again."""
+        if self._hashes:
+            self._hashes = {}
+            self._forget_hashes()
+            unknown = {each: key and _OTHER for each, key in self._commits.items()}
+            self._replace(unknown, self.absent)
+
     def clear(self) -> None:
         """Forget all commits; their packs are being removed."""
-        self._commits, self.absent = {}, set()
+        self._commits, self.absent, self._hashes = {}, set(), {}
         self._packs.set_absent([])
 
     @property
@@ -102,7 +131,18 @@ class SparseCommits:
     def _replace(self, commits: dict[str, str], trees: set[bytes]) -> None:
         # One that was fetched since has to be missed if its pack gets lost.
         absent = {tree for tree in trees if tree not in self._packs}
+        hashes = {tree: each for tree, each in self._hashes.items() if tree in absent}
+        if len(hashes) < len(self._hashes):
+            self._forget_hashes()
         if (commits, absent) != (self._commits, self.absent):
-            self._commits, self.absent = commits, absent
-            _FILE.save(self._path, _Record(commits, b"".join(sorted(absent))))
+            self._commits, self.absent, self._hashes = commits, absent, hashes
+            _FILE.save(self._path, _Record(commits, b"".join(sorted(absent)), self.hashes))
             self._packs.set_absent([*absent])
+
+    def _forget_hashes(self) -> None:
+        """Delete the hashes of trees that are here, of which some are computed from stated ones."""
+        self._path.with_name(LISTING_HASHES).unlink(missing_ok=True)
+
+
+def _parts(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))

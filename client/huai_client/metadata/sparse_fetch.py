@@ -5,8 +5,9 @@ request is for the objects that are known to be missing.
 """
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from huai_client.metadata.git.connectivity import read_commit
 from huai_client.metadata.git.incoming import IncomingPack
@@ -24,10 +25,12 @@ from huai_client.metadata.git.wire import (
 from huai_client.metadata.http import NotServedError, Request, send
 from huai_client.metadata.newest import Newest
 from huai_native._native import MissingObjects, Packs
+from huai_program.listing_hashes import HASHES_TYPE, LISTING_HASHES, RECORD_BYTES
 from huai_program.shallow import write_shallow
 from huai_schema.codec.descriptor import read_root
+from huai_schema.codec.signing import split_commit
 from huai_schema.errors import MissingObjectError
-from huai_schema.git.objects import ObjectReader
+from huai_schema.git.objects import OID_BYTES, ObjectReader
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
@@ -36,7 +39,16 @@ _WANTED = 10_000
 """Objects of one request: half a megabyte of ids."""
 _ROUNDS = 10_000
 """An honest tree takes one for each directory above another, and three."""
-_SIGNED = b"\ngpgsig"
+
+
+class SparsePart(NamedTuple):
+    """A part of a commit that was fetched."""
+
+    packs: tuple[Path, ...]
+    absent: list[bytes]
+    """The ids of the trees that were left out."""
+    hashes: bytes
+    """Records of the listing hashes of such trees, if the commit is signed."""
 
 
 class PackReader(ObjectReader, Protocol):
@@ -74,21 +86,20 @@ class SparseFetch:
         self._work = WorkLimit(deadline=local.deadline)
         self._packs: list[Path] = []
 
-    def complete(self) -> tuple[tuple[Path, ...], list[bytes]]:
-        """Fetch the part; return the new packs, and the trees that were left out (ids).
+    def complete(self, hashed: AbstractSet[bytes]) -> SparsePart:
+        """Fetch the part; `hashed`: trees that are not here, but their listing hashes are.
 
-        Raises `NotServedError` if the upstream does not send single objects, or the commit is
-        signed: a signature covers everything.
+        Raises `NotServedError` if the upstream does not send single objects, or for a signed commit
+        not the hashes of what is left out.
         """
         local, commit = self._local, self._newest.commit
         oid = bytes.fromhex(commit)
         if local.objects.find(oid) is None:
             self._fetch(request_top(oid))
         head = read_commit(commit, local.objects)
-        item = local.objects.find(oid)
-        if item is None or _SIGNED in item.data.partition(b"\n\n")[0]:
-            raise NotServedError(f"{self._newest.url}: a signed commit is fetched as a whole")
-        base_heads = local.heads(self._bases)
+        is_signed = split_commit(self._reader.read(oid, "commit")) is not None
+        # The bases may be unsigned, and the hashes of what they lack not here.
+        base_heads = {} if is_signed else local.heads(self._bases)
         base_trees = [read_root(each.tree, self._reader)[1] for each in base_heads.values()]
         _, tree = read_root(head.tree, self._reader)
         most = head.info().totals.entries
@@ -99,13 +110,28 @@ class SparseFetch:
             before, missing = missing, search.next()
             if not missing or missing == before:
                 break
-            for begin in range(0, len(missing), _WANTED):
-                self._fetch(request_objects(missing[begin : begin + _WANTED]))
+            for oids in _parts(missing):
+                self._fetch(request_objects(oids))
         if missing:
             raise MissingObjectError("the upstream left out an object", missing[0].hex())
+        absent = search.absent
+        unhashed = _parts(sorted({*absent} - hashed)) if is_signed else ()
+        hashes = b"".join(map(self._fetch_hashes, unhashed))
         older = local.heads(local.older)
         write_shallow(local.path, shallow_of({**older, commit: head}))
-        return tuple(self._packs), search.absent
+        return SparsePart(tuple(self._packs), absent, hashes)
+
+    def _fetch_hashes(self, trees: list[bytes]) -> bytes:
+        """Request the records of the listing hashes of `trees`, which are not here."""
+        url, size = self._newest.url, len(trees) * RECORD_BYTES
+        lines = b"".join(b"%b\n" % tree.hex().encode() for tree in trees)
+        request = Request(LISTING_HASHES, lines, HASHES_TYPE)
+        with send(url, request, timeout=self._timeout, deadline=self._local.deadline) as response:
+            records = response.read_all(size + 1)
+        stated = [records[at : at + OID_BYTES] for at in range(0, len(records), RECORD_BYTES)]
+        if len(records) != size or stated != trees:
+            raise NotServedError(f"{url}: the hashes of what is left out are not served")
+        return records
 
     def _fetch(self, body: bytes) -> None:
         """Request objects, and install the pack with them."""
@@ -121,3 +147,8 @@ class SparseFetch:
             path, _ = pack.install(local.objects, self._work)
         if path:
             self._packs.append(path)
+
+
+def _parts(oids: list[bytes]) -> list[list[bytes]]:
+    """Return lists of at most so many as one request may have."""
+    return [oids[at : at + _WANTED] for at in range(0, len(oids), _WANTED)]

@@ -258,8 +258,8 @@ class Sync:
                     check_times(commit, self._applied_commit())
             self._signatures.check(commit.id, commit.descriptor)
             self._check_totals(commit, view)
-            hashes = self._repository.listing_hashes
-            self._signatures.prove(commit.id, hashes, self._repository)
+            hashes, stated = self._repository.listing_hashes, self._repository.sparse.hashes
+            self._signatures.prove(commit.id, hashes, self._repository, stated)
             deadline.check("the metadata are here, and nothing was changed")
             # A whole tree would be compared again by the next run.
             with self._repository.until(NEVER if self._builder.walks(state) else deadline):

@@ -1117,11 +1117,17 @@ def decode_tree(data: bytes, place: str) -> list[tuple[bytes, bytes, bool]]:
 class ListingHashes:
     """The listing hashes of local objects (FORMAT.md, "Listing hash")."""
 
-    def __new__(cls, records: bytes) -> Self:
-        """Load `records`, from `added` of earlier objects; a torn end is ignored."""
+    def __new__(cls, records: bytes, stated: bytes = ...) -> Self:
+        """Load `records`, from `added` of earlier objects; a torn end is ignored.
+
+        `stated` has records of trees that are not here, which the upstream sent.
+        """
 
     def of_tree(self, tree: bytes, objects: object) -> bytes:
         """Return the hash of a tree; unknown parts are read from `objects`, and recorded."""
+
+    def records(self, trees: bytes) -> bytes:
+        """Return the records of those of `trees`, ids one after the other, that are recorded."""
 
     @property
     def added(self) -> bytes:

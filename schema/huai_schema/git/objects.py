@@ -1,6 +1,6 @@
 """Git's blobs and trees as bytes (gitformat-pack(5), git-hash-object(1)).
 
-Covers the needs of the layout: object ids are 20 bytes (SHA-1), trees hold blobs and trees.
+Covers the needs of the layout: object ids are SHA-1, trees hold blobs and trees.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from huai_native import _native
 
 Kind: TypeAlias = Literal["blob", "tree", "commit"]
+OID_BYTES = 20
 BRANCH = "refs/heads/main"
 """The ref of the newest commit of a module, the only ref that a server shows."""
 

@@ -4,6 +4,7 @@
 //! the new objects, and the stored hashes of the objects that their trees name.
 //! A stored hash is that of the object under that id in this repository.  If the signer's tree
 //! names another object by the same id, the hashes differ.
+//! A tree that is not here may have a stated hash: the hash of the tree that names it proves it.
 
 use std::collections::HashMap;
 
@@ -30,6 +31,8 @@ pub type Hash = [u8; HASH_BYTES];
 #[derive(Debug, Default)]
 pub struct ListingHashes {
     hashes: HashMap<Oid, Hash>,
+    /// The hashes of trees that are not here.
+    stated: HashMap<Oid, Hash>,
     added: Vec<u8>,
     sound: usize,
 }
@@ -37,16 +40,24 @@ pub struct ListingHashes {
 impl ListingHashes {
     /// Parse concatenated records, as `added` returns them, up to the first that is damaged.
     pub fn read(records: &[u8]) -> Self {
-        let mut rest = Cursor::new(records);
-        let mut hashes = Self {
-            hashes: HashMap::with_capacity(records.len() / RECORD_BYTES),
+        let (hashes, sound) = read_records(records);
+        Self {
+            hashes,
+            sound,
             ..Self::default()
-        };
-        while let Some((oid, hash)) = take_record(&mut rest) {
-            hashes.hashes.insert(oid, hash);
-            hashes.sound = hashes.sound.saturating_add(RECORD_BYTES);
         }
-        hashes
+    }
+
+    /// Return these hashes with those of trees that are not here, as concatenated records.
+    #[must_use]
+    pub fn with_stated(self, records: &[u8]) -> Self {
+        let (stated, _) = read_records(records);
+        Self { stated, ..self }
+    }
+
+    /// Return the record of an object, if its hash is stored.
+    pub fn record(&self, oid: &Oid) -> Option<[u8; RECORD_BYTES]> {
+        self.hashes.get(oid).map(|hash| record(oid, hash))
     }
 
     /// Return the length in bytes of the sound records that `read` got.
@@ -72,7 +83,7 @@ impl ListingHashes {
         // Not recursive: the writer of a tree decides its depth.
         let mut pending = vec![tree];
         while let Some(&oid) = pending.last() {
-            if self.hashes.contains_key(&oid) {
+            if self.has(&oid) {
                 pending.pop();
                 continue;
             }
@@ -83,11 +94,7 @@ impl ListingHashes {
             let items = decode_tree(&text).map_err(|error| error.within(oid))?;
             let before = pending.len();
             let trees = items.iter().filter(|item| item.is_tree);
-            pending.extend(
-                trees
-                    .map(|item| item.oid)
-                    .filter(|oid| !self.hashes.contains_key(oid)),
-            );
+            pending.extend(trees.map(|item| item.oid).filter(|oid| !self.has(oid)));
             if pending.len() == before {
                 let hash = self.of_items(&items, reader)?;
                 self.keep(oid, hash);
@@ -101,7 +108,7 @@ impl ListingHashes {
     fn of_items(&mut self, items: &[TreeItem<'_>], reader: &impl ObjectReader) -> Result<Hash> {
         let mut items_by_hash = Vec::with_capacity(items.len());
         for item in items {
-            if !item.is_tree && !self.hashes.contains_key(&item.oid) {
+            if !item.is_tree && !self.has(&item.oid) {
                 let content = reader.read(&item.oid, Kind::Blob)?;
                 self.keep(item.oid, of_object(Kind::Blob, &content));
             }
@@ -113,19 +120,44 @@ impl ListingHashes {
         Ok(of_object(Kind::Tree, &encode_items(items)))
     }
 
+    fn has(&self, oid: &Oid) -> bool {
+        self.hashes.contains_key(oid) || self.stated.contains_key(oid)
+    }
+
     fn hash(&self, oid: &Oid) -> Result<Hash> {
-        let stored = self.hashes.get(oid).copied();
-        stored.ok_or_else(|| Error::new("an object without a hash").within(oid))
+        let stored = self.hashes.get(oid).or_else(|| self.stated.get(oid));
+        stored
+            .copied()
+            .ok_or_else(|| Error::new("an object without a hash").within(oid))
     }
 
     /// Cache a hash, and append its record to those to be saved.
     fn keep(&mut self, oid: Oid, hash: Hash) {
-        self.added.extend_from_slice(oid.as_bytes());
-        self.added.extend_from_slice(&hash);
-        let checksum = checksum(&oid, &hash).to_be_bytes();
-        self.added.extend_from_slice(&checksum);
+        self.added.extend_from_slice(&record(&oid, &hash));
         self.hashes.insert(oid, hash);
     }
+}
+
+/// Parse concatenated records up to the first that is damaged; return the length of these too.
+fn read_records(records: &[u8]) -> (HashMap<Oid, Hash>, usize) {
+    let mut rest = Cursor::new(records);
+    let mut hashes = HashMap::with_capacity(records.len() / RECORD_BYTES);
+    let mut sound = 0_usize;
+    while let Some((oid, hash)) = take_record(&mut rest) {
+        hashes.insert(oid, hash);
+        sound = sound.saturating_add(RECORD_BYTES);
+    }
+    (hashes, sound)
+}
+
+fn record(oid: &Oid, hash: &Hash) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
+    let checksum = checksum(oid, hash).to_be_bytes();
+    let parts = oid.as_bytes().iter().chain(hash).chain(&checksum);
+    for (byte, part) in record.iter_mut().zip(parts) {
+        *byte = *part;
+    }
+    record
 }
 
 /// Take a record, the id of an object and its hash; `None` if its checksum is wrong, or none is left.
@@ -230,6 +262,33 @@ mod tests {
             .of_tree(tree, &memory, GO_ON)
             .unwrap();
         assert_ne!(honest, other);
+    }
+
+    #[test]
+    fn a_tree_that_is_not_here_has_its_stated_hash() {
+        let mut memory = Memory::default();
+        let one = memory.add(Kind::Blob, b"one");
+        let below = memory.tree(&[(b"a", one, false)]);
+        let other = memory.tree(&[]);
+        let tree = memory.tree(&[(b"a", below, true), (b"b", other, true)]);
+        let mut complete = ListingHashes::default();
+        let hash = complete.of_tree(tree, &memory, GO_ON).unwrap();
+        let record = complete.record(&below).unwrap();
+        let mut wrong = complete.record(&other).unwrap();
+        wrong[..OID_BYTES].copy_from_slice(below.as_bytes());
+        let checksum = checksum(&below, wrong[OID_BYTES..52].try_into().unwrap());
+        wrong[52..].copy_from_slice(&checksum.to_be_bytes());
+        memory.objects.remove(&below);
+        memory.objects.remove(&one);
+        let with = |records: &[u8]| {
+            let mut part = ListingHashes::default().with_stated(records);
+            let hash = part.of_tree(tree, &memory, GO_ON);
+            assert_eq!(part.record(&below), None);
+            hash
+        };
+        assert_eq!(with(&record).unwrap(), hash);
+        assert_ne!(with(&wrong).unwrap(), hash);
+        assert!(with(&record[1..]).is_err());
     }
 
     #[test]

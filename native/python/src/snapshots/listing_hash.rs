@@ -1,6 +1,7 @@
 //! Listing hashes, of trees that Python lends.
 
 use huai_format::proof::listing_hash;
+use huai_git::oid::OID_BYTES;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -16,8 +17,18 @@ pub(crate) struct ListingHashes(Guarded<listing_hash::ListingHashes>);
 #[pymethods]
 impl ListingHashes {
     #[new]
-    fn new(records: &[u8]) -> Self {
-        Self(Guarded::new(listing_hash::ListingHashes::read(records)))
+    #[pyo3(signature = (records, stated = b"".as_slice()))]
+    fn new(records: &[u8], stated: &[u8]) -> Self {
+        let hashes = listing_hash::ListingHashes::read(records).with_stated(stated);
+        Self(Guarded::new(hashes))
+    }
+
+    /// Return the records of those of `trees`, ids one after the other, that are recorded.
+    fn records<'py>(&self, py: Python<'py>, trees: &[u8]) -> Bound<'py, PyBytes> {
+        let hashes = self.0.lock();
+        let oids = trees.chunks(OID_BYTES).flat_map(parse_oid);
+        let records: Vec<_> = oids.filter_map(|oid| hashes.record(&oid)).collect();
+        PyBytes::new(py, &records.concat())
     }
 
     /// Return the listing hash of a tree; unknown parts are read from `objects`, and recorded.

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from huai_program.listing_hashes import HASHES_TYPE, LISTING_HASHES, stored_hashes
 from huai_server.config.tables import Listen
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Allowance, Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
+from huai_server.http.asgi.threads import in_thread
 from huai_server.http.git.answer import answer
 from huai_server.http.git.static_files import BLOCKS, content_link, is_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
@@ -45,6 +47,8 @@ _GIT_SECONDS, _GIT_GROWTH, _GIT_SECONDS_EACH = 120.0, 0.2, 10.0
 """Seconds of git's work for one address: at once, gained in a second, and for one fetch.
 
 A fetch that waits for its reader takes long without much work."""
+_IDS_BYTES = 1 << 20
+"""The ids of one request for listing hashes."""
 _DUMB = ("HEAD", "objects/", "packed-refs")
 
 Scope = dict[str, Any]
@@ -65,7 +69,11 @@ class GitApp:
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
         # Separate slots: a request for refs must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, QUEUE, timeout)
-        self._handlers = {_ADVERT: self._send_advert, _SERVICE: self._upload_pack}
+        self._handlers = {
+            _ADVERT: self._send_advert,
+            _SERVICE: self._upload_pack,
+            LISTING_HASHES: self._send_hashes,
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; sends an `HttpError`, and cuts off a response whose client is gone."""
@@ -157,6 +165,21 @@ class GitApp:
                 await answer(self._git, call, body, out)
             finally:
                 self._allowance.spend(address, time.monotonic() - begun)
+
+    async def _send_hashes(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
+        """Send the listing hashes of trees that a POST names; or raise `HttpError`."""
+        check_method(scope["method"], "POST")
+        body = Body(inbox, b"", _IDS_BYTES, self._settings.timeout)
+        await body.open()
+        lines = body.head + b"".join([part async for part in body.rest()])
+        try:
+            trees = bytes.fromhex(lines.decode("latin-1"))
+        except ValueError:
+            raise HttpError(400, "the body must be ids in hexadecimal, one a line") from None
+        cache = repository.with_name(LISTING_HASHES)
+        async with self._listings.slot(self._access.client(scope)):
+            records = await in_thread(partial(stored_hashes, cache, trees))
+        await Responder(send, HASHES_TYPE.encode(), b"").send_all(records)
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
         """Return the request's body; raises 415 for a wrong type, 413 for too many bytes."""
