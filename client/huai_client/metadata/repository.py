@@ -20,7 +20,7 @@ from huai_client.metadata.checks import ENTRIES_FREE, TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git.connectivity import read_commit
+from huai_client.metadata.git.connectivity import find_missing, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.local import LocalRepository
@@ -44,7 +44,7 @@ from huai_client.metadata.source.record import RECORD_NAME
 from huai_client.metadata.sparse_commits import SparseCommits
 from huai_client.metadata.static_fetch import StaticFetch, is_large
 from huai_client.run.options import NEVER, Deadline
-from huai_native._native import Filter, MissingObjects, Packs
+from huai_native._native import Filter, Packs
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.listing_hashes import LISTING_HASHES
 from huai_program.packs import remove_packs
@@ -366,11 +366,8 @@ class Repository:
                 return packs
         new = self._fetcher(newest, local).complete()
         if newest.commit in self.sparse:
-            head = read_commit(newest.commit, self)
-            _, tree = read_root(head.tree, self)
-            bases = [read_root(each.tree, self)[1] for each in local.heads(complete).values()]
-            most = head.info().totals.entries
-            if MissingObjects(self.packs, tree, bases, Filter([]), most).next():
+            head, bases = read_commit(newest.commit, self), local.heads(complete).values()
+            if find_missing(head, bases, self, Filter([])).next():
                 raise self._damaged("not all of it was fetched", newest.commit)
             self.sparse.add_whole(newest.commit)
         return new

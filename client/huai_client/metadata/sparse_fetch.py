@@ -7,9 +7,9 @@ request is for the objects that are known to be missing.
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from huai_client.metadata.git.connectivity import read_commit
+from huai_client.metadata.git.connectivity import PackReader, find_missing, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.local import LocalRepository, shallow_of
@@ -24,13 +24,11 @@ from huai_client.metadata.git.wire import (
 )
 from huai_client.metadata.http import NotServedError, Request, send
 from huai_client.metadata.newest import Newest
-from huai_native._native import MissingObjects, Packs
 from huai_program.listing_hashes import HASHES_TYPE, LISTING_HASHES, RECORD_BYTES
 from huai_program.shallow import write_shallow
-from huai_schema.codec.descriptor import read_root
 from huai_schema.codec.signing import split_commit
 from huai_schema.errors import MissingObjectError
-from huai_schema.git.objects import OID_BYTES, ObjectReader
+from huai_schema.git.objects import OID_BYTES
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
@@ -49,12 +47,6 @@ class SparsePart(NamedTuple):
     """The ids of the trees that were left out."""
     hashes: bytes
     """Records of the listing hashes of such trees, if the commit is signed."""
-
-
-class PackReader(ObjectReader, Protocol):
-    """A reader of the objects of `packs`."""
-
-    packs: Packs
 
 
 class SparseFetch:
@@ -99,12 +91,8 @@ class SparseFetch:
         head = read_commit(commit, local.objects)
         is_signed = split_commit(self._reader.read(oid, "commit")) is not None
         # The bases may be unsigned, and the hashes of what they lack not here.
-        base_heads = {} if is_signed else local.heads(self._bases)
-        base_trees = [read_root(each.tree, self._reader)[1] for each in base_heads.values()]
-        _, tree = read_root(head.tree, self._reader)
-        most = head.info().totals.entries
-        table = self._rules.table
-        search = MissingObjects(self._reader.packs, tree, base_trees, table, most)
+        bases = () if is_signed else local.heads(self._bases).values()
+        search = find_missing(head, bases, self._reader, self._rules.table)
         missing: list[bytes] = []
         for _ in range(_ROUNDS):
             before, missing = missing, search.next()

@@ -5,12 +5,22 @@ is that of the change.
 """
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from huai_client.metadata.git.limits import WorkLimit
 from huai_client.metadata.git.objects import Objects
 from huai_native import _native
+from huai_native._native import Filter, MissingObjects, Packs
 from huai_schema.codec.commits import CommitObject, decode_commit
+from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import MissingObjectError
+from huai_schema.git.objects import ObjectReader
+
+
+class PackReader(ObjectReader, Protocol):
+    """A reader of the objects of `packs`."""
+
+    packs: Packs
 
 
 def read_commit(commit: str, objects: Objects) -> CommitObject:
@@ -35,3 +45,16 @@ def check_connected(
     work = work or WorkLimit()
     work.check()
     work.left -= _native.check_connected(tree, [*complete], objects, work.check, work=work.left)
+
+
+def find_missing(
+    commit: CommitObject, bases: Iterable[CommitObject], reader: PackReader, table: Filter
+) -> MissingObjects:
+    """Return a search for the objects of `commit` that are missing, as far as `table` includes it.
+
+    All that it includes of `bases` is here.  The search reads its tree by `reader`.
+    """
+    _, tree = read_root(commit.tree, reader)
+    base_trees = [read_root(base.tree, reader)[1] for base in bases]
+    most = commit.info().totals.entries
+    return MissingObjects(reader.packs, tree, base_trees, table, most)
