@@ -17,6 +17,8 @@ from huai_schema.git.objects import OID_BYTES, decode_tree
 from tests.support.git_backend import git_backend
 from tests.support.nginx import nginx
 from tests.support.partial_mirrors import assert_selected
+from tests.support.processes import until
+from tests.support.relaying import relaying
 from tests.support.signed_upstream import SignedUpstream
 from tests.support.upstream import (
     ENVIRONMENT,
@@ -283,7 +285,7 @@ def signed_mirror(place: Site, tmp_path: Path) -> Signed:
 def test_an_upstream_that_does_not_tell_hashes(
     signed: Signed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relay does not have them, an older server knows no such address."""
+    """Their file is lost, or an older server knows no such address."""
     up, down = signed[0].up, signed[1]
     up.places.listing_hashes.rename(up.places.folder / "away")
     down.synced()
@@ -293,6 +295,18 @@ def test_an_upstream_that_does_not_tell_hashes(
     monkeypatch.setattr(sparse_fetch, "LISTING_HASHES", "nothing")
     down.synced("--adopt")
     assert "/images" in parts_here(down)
+
+
+def test_a_relay_tells_hashes(signed: Signed, place: Site, tmp_path: Path) -> None:
+    up = signed[0].up
+    middle = place.downstream(up)
+    middle.synced()
+    with relaying(middle, tmp_path / "relay") as relay:
+        until(lambda: relay.serial == 1)
+        last = relay.downstream(filter=PART)
+        last.synced()
+        assert_selected(up, last, PART)
+        assert "/images" not in parts_here(last)
 
 
 def test_wrong_hashes_are_refused(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:

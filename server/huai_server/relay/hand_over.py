@@ -10,8 +10,10 @@ then downstreams refuse it until their administrators accept it too (FORMAT.md, 
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.listing_hashes import listing_hash
 from huai_program.locking import locked
 from huai_schema.codec.descriptor import Descriptor
+from huai_schema.codec.signing import split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_server.config.tables import Module
 from huai_server.relay.applied import Applied, Downstream
@@ -76,7 +78,7 @@ def hand_over(
             try:
                 return HandedOver(
                     _copy_applied(
-                        name, repository, applied, former, accept_rollback=accept_rollback
+                        name, places, repository, applied, former, accept_rollback=accept_rollback
                     ),
                     former,
                 )
@@ -89,6 +91,7 @@ def hand_over(
 
 def _copy_applied(
     name: str,
+    places: ModulePlaces,
     repository: Repository,
     applied: Applied,
     former: Head | None,
@@ -97,6 +100,7 @@ def _copy_applied(
 ) -> Head:
     """Check the applied commit, copy it, and move the branch to it.
 
+    Before that, computes the listing hashes of a signed one, for clients that mirror a part.
     Raises `OtherNameError` if the upstream's name for the module differs, and `WentBackError` for
     an older commit or one of another module, unless `accept_rollback`.
     """
@@ -110,6 +114,8 @@ def _copy_applied(
         )
     if former is not None and not accept_rollback:
         _check_order(name, head, former, descriptor, combined.snapshot(former)[0])
+    if split_commit(combined.content(head)[0]):
+        listing_hash(places.listing_hashes, bytes.fromhex(head.tree), combined)
     return copy_commit(repository, applied.repository, applied.commit, former)
 
 
