@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.publish import executor
 from huai_client.staging import ready_store
 from tests.fault.sampling import ALL, LONG, chance, spread
 from tests.fault.story import Story, finish
@@ -80,11 +81,20 @@ def record(story: Story, folder: Path, *, empty: bool) -> Recorded:
     return Recorded(up, story.commits["b"], down, before, look(up.tree), recorder.moments)
 
 
-@pytest.fixture(name="recorded", scope="module", params=[False, True], ids=["update", "first"])
+@pytest.fixture(
+    name="recorded",
+    scope="module",
+    params=[(False, 0), (False, 10**6), (True, 0)],
+    ids=["update", "small update", "first"],
+)
 def recorded_sync(
     story: Story, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Recorded:
-    return record(story, tmp_path_factory.mktemp("recorded"), empty=request.param)
+) -> Iterator[Recorded]:
+    """By syncfs for the whole file system, or by fsync for each file and directory."""
+    empty, few = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "_FEW", few)
+        yield record(story, tmp_path_factory.mktemp("recorded"), empty=empty)
 
 
 @pytest.mark.slow

@@ -126,8 +126,10 @@ class Recorder:
         if inode not in now.nodes:
             return  # of no folder of ours
         names = {name: at for name, at in self._durable.names.items() if name[0] != inode}
-        names.update((name, at) for name, at in now.names.items() if name[0] == inode)
-        nodes = {**self._durable.nodes, inode: now.nodes[inode]}
+        new = {name: at for name, at in now.names.items() if name[0] == inode}
+        names.update(new)
+        hollow = {at: _hollow(now.nodes[at]) for at in new.values()}
+        nodes = {**hollow, **self._durable.nodes, inode: now.nodes[inode]}
         self._durable = State(names, nodes, self._top)
 
     def look(self) -> State:

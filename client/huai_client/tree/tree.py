@@ -215,10 +215,20 @@ class Tree(View):
                 times = status.st_atime_ns, status.st_mtime_ns
                 os.utime(handle_path(folder), ns=times)
 
-    def sync(self) -> None:
-        """Write all changes to disk: syncfs(2)."""
+    def sync_content(self, items: Sequence[File], places: Places) -> None:
+        """Write staged files to disk: fsync(2)."""
         with at(ROOT):
-            self._native.sync()
+            if not self._native.sync_staged(items, places):
+                self._native.sync()
+
+    def sync(self, changed: Sequence[RelPath] | None = None) -> None:
+        """Write all changes to disk: syncfs(2), which writes those of other programs, too.
+
+        Or only the files and directories `changed`, with the names in these: fsync(2).
+        """
+        with at(ROOT):
+            if changed is None or not self._native.sync_paths(changed):
+                self._native.sync()
 
     def sync_top(self) -> None:
         """Write the names in the top directory and its attributes to disk: fsync(2)."""

@@ -1579,6 +1579,15 @@ class Tree:
     def sync(self) -> None:
         """Write all changes of the file system to disk: syncfs(2)."""
 
+    def sync_staged(self, items: Sequence[_File], places: _Located) -> bool:
+        """Write the files at `places` to disk: fsync(2); False if one cannot be opened or written."""
+
+    def sync_paths(self, paths: Sequence[bytes]) -> bool:
+        """Write files and directories to disk: fsync(2).
+
+        Missing ones are passed over.  False if another one cannot be opened or written.
+        """
+
     def sync_root(self) -> None:
         """Write the names in the root and its attributes to disk: fsync(2)."""
 

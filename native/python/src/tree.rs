@@ -273,6 +273,17 @@ impl Tree {
         wait(py, |_| self.opened(|tree| tree.sync()))
     }
 
+    /// Write staged files to disk.
+    fn sync_staged(&self, py: Python<'_>, items: TableRows, places: Places<'_>) -> PyResult<bool> {
+        let staged = places.of(&items)?;
+        wait(py, |_| self.opened(|tree| tree.sync_staged(&staged)))
+    }
+
+    /// Write files and directories with their attributes to disk.
+    fn sync_paths(&self, py: Python<'_>, paths: Vec<Vec<u8>>) -> PyResult<bool> {
+        wait(py, |_| self.opened(|tree| tree.sync_paths(&paths)))
+    }
+
     /// Write the names in the root and its attributes to disk.
     fn sync_root(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, |_| self.opened(|tree| tree.sync_root()))

@@ -5,6 +5,7 @@
 //! never next to the target, and no operation accepts a path there.  Repeating one does no harm.
 
 mod directories;
+mod durable;
 mod files;
 mod former;
 mod leaves;
