@@ -45,7 +45,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
         name = f"first fetch, an entry, {_TITLES[module]}"
         count = stand.entries
         yield Figure(name, ours / count, "bytes", "git clone --depth 1", theirs / count)
-        part = _huai(stand, module, _one_directory(stand.tree / "flat"))
+        part = fetch(stand, module, _one_directory(stand.tree / "flat"))
         goal = Goal(ours / 60 + (1 << 20), "a 60th + 1 MiB")
         name = f"first fetch, one directory of 5,000, {_TITLES[module]}"
         yield Figure(name, part, "bytes", "git clone --depth 1", theirs, goal)
@@ -59,10 +59,11 @@ def _one_directory(folder: Path) -> Rules:
 
 
 def _fetched_bytes(stand: Stand, module: str) -> tuple[int, int]:
-    return _huai(stand, module), _git(stand, module)
+    return fetch(stand, module), _git(stand, module)
 
 
-def _huai(stand: Stand, module: str, part: Rules = EVERYTHING) -> int:
+def fetch(stand: Stand, module: str, part: Rules = EVERYTHING) -> int:
+    """Return the bytes on the wire of a fetch of the newest commit, or a `part` of it."""
     repository = Repository(stand.folder / f"fetched-{module}{'-part' if part else ''}")
     repository.sparse.limit_to(part)
     with counting(f"http://127.0.0.1:{stand.port}") as counted:

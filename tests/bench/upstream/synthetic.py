@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from huai_client.filters import Rules
 from huai_native._native import PackWriter, write_tree
 from huai_program.packs import TEMPORARY
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
@@ -23,7 +24,8 @@ from huai_server.commit.list_record import LIST_RECORD, ListRecord, settings_of
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
-from tests.bench.figures import Figure
+from tests.bench.fetch_bench import fetch
+from tests.bench.figures import Figure, Goal
 from tests.bench.stand import Stand
 from tests.bench.upstream.changes import CHANGED, GOAL, Listed
 
@@ -32,17 +34,32 @@ _FILES = 9
 """The files of a directory."""
 _DIRECTORIES = 1000
 """The directories in each one at the top."""
+_TOPS = 10
+"""The directories of the part."""
 _SIZE_BITS = 23
 _EPOCH = 1_700_000_000
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """Changed files side by side, then all over the tree."""
+    """Fetch a part; then changed files side by side, and all over the tree."""
     directories = max(1, stand.entries // (_FILES + 1))
     tree = stand.folder / _MODULE
     tree.mkdir()
     stand.server.run("add", _MODULE, tree)
     stand.make(commit_listings, tree, stand.server.root, directories)
+    packs = Repository(module_places(stand.server.root, _MODULE).repository).pack_folder
+    size = sum(path.stat().st_size for path in packs.glob("*.pack"))
+    part = Rules.parse((b"+ /00[0-9]/***", b"- *"))
+    tops = (directories - 1) // _DIRECTORIES + 1
+    share = min(1.0, _TOPS / tops)
+    yield Figure(
+        f"first fetch of {_TOPS} of {tops} directories at the top, of {stand.entries:,} entries",
+        fetch(stand, _MODULE, part),
+        "bytes",
+        "all packs",
+        size,
+        Goal(size * share + (1 << 20), f"{share:.0%} + 1 MiB"),
+    )
     listed = Listed(stand, _MODULE, tree)
     for where, side_by_side in (("side by side", True), ("all over the tree", False)):
         title = f"commit of {CHANGED:,} changed files {where}, of {stand.entries:,} never made"
