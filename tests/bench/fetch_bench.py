@@ -66,7 +66,7 @@ def fetch(stand: Stand, module: str, part: Rules = EVERYTHING) -> int:
     """Return the bytes on the wire of a fetch of the newest commit, or a `part` of it."""
     repository = Repository(stand.folder / f"fetched-{module}{'-part' if part else ''}")
     repository.sparse.limit_to(part)
-    with counting(f"http://127.0.0.1:{stand.port}") as counted:
+    with counting(f"http://127.0.0.1:{stand.server_port}") as counted:
         commit = repository.fetch(MetadataUrl.of(counted.url, module))
     repository.keep([commit.id])
     return counted.sent_bytes + counted.received
