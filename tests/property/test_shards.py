@@ -12,7 +12,7 @@ from huai_native import _native
 from huai_native._native import ListingHashes, TreeReader, relink
 from huai_schema.codec.escaping import unescape
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import RelPath, is_within
+from huai_schema.paths import RelPath, ancestors, is_within
 from huai_server.commit.shard_plan import plan_shards
 from huai_server.commit.shards import parted_groups
 from huai_server.commit.tree_reader import WHOLE, Part, ReadPart
@@ -70,9 +70,13 @@ def read(root: bytes, objects: MemoryObjects, part: Part = WHOLE) -> Read:
     return Read(done, {(unescape(leader), unescape(member)) for leader, _, member in lines})
 
 
+def outermost(paths: list[bytes]) -> list[bytes]:
+    unique = sorted(set(paths))
+    return [each for each in unique if not any(is_within(each, top) for top in {*unique} - {each})]
+
+
 def disjoint(cuts: list[bytes], root: bytes) -> list[bytes]:
-    present = sorted({cut for cut in cuts if os.path.isdir(os.path.join(root, cut))})
-    return [cut for cut in present if not any(is_within(cut, top) for top in present if top != cut)]
+    return outermost([cut for cut in cuts if os.path.isdir(os.path.join(root, cut))])
 
 
 def combined(root: bytes, objects: MemoryObjects, cuts: list[bytes]) -> tuple[bytes, list[Read]]:
@@ -120,23 +124,37 @@ def entries_below(snapshot: Snapshot, path: RelPath) -> int:
     return sum(1 + listing.leaves.count(b"\n") for listing in snapshot.subtree(path))
 
 
-@given(planted, st.integers(1, 400), st.data())
-def test_a_plan_has_large_directories_that_are_not_too_large(
-    tree: Planted, limit: int, data: st.DataObject
+@given(
+    planted,
+    st.integers(1, 400),
+    st.lists(Directory.filter(bool), max_size=3).map(outermost),
+    st.data(),
+)
+def test_a_plan_has_labelled_directories_and_large_ones_that_are_not_too_large(
+    tree: Planted, limit: int, labels: list[bytes], data: st.DataObject
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="h") as folder:
         root = os.fsencode(folder)
         plant(root, tree)
         objects = MemoryObjects()
         snapshot = Snapshot(objects, read(root, objects).part[0])
-        module = Module(folder, engine=ModuleEngine(shard_entries=limit))
-        planned = plan_shards(snapshot, module, Path(folder) / "none")
-        assert sorted(planned) == disjoint(list(planned), root)
+        where = dict.fromkeys(map(os.fsdecode, labels), "node")
+        module = Module(folder, engine=ModuleEngine(shard_entries=limit, where=where))
+        labelled = disjoint(labels, root)
+        first, planned = (
+            plan_shards(past, module, Path(folder) / "none") for past in (None, snapshot)
+        )
+        for plan in (first, planned):
+            assert sorted(plan) == disjoint(list(plan), root)
+            assert {*labelled} <= {*plan}
+            assert combined(root, objects, list(plan))[0] == snapshot.tree
         for path, entries in planned.items():
-            assert entries == entries_below(snapshot, RelPath(path)) <= limit
-        assert combined(root, objects, list(planned))[0] == snapshot.tree
+            assert entries == entries_below(snapshot, RelPath(path))
+            assert entries <= limit or path in labelled
         # What is known of other trees makes no difference.
-        paths = map(RelPath, data.draw(st.lists(st.sampled_from([b"", *planned]), max_size=3)))
+        tops = [b"", *planned, *(above for path in labelled for above in ancestors(path))]
+        paths = map(RelPath, data.draw(st.lists(st.sampled_from(tops), max_size=3)))
         trees = {path: snapshot.own_tree(path) for path in paths}
         counts = {tree: entries_below(snapshot, path) for path, tree in trees.items() if tree}
-        assert _native.plan_shards(snapshot.arguments, limit, counts) == list(planned.items())
+        again = _native.plan_shards(snapshot.arguments, limit, counts, labelled)
+        assert dict(again) == planned

@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tests.support.committing import SECONDS, server_environment
+from tests.support.mounting import with_own_mounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Start: TypeAlias = "Callable[..., subprocess.Popen[bytes]]"
+_FILE = "scheduler.json"
 
 
 @contextmanager
 def starting() -> Iterator[Start]:
-    """Yield a function that starts a part of a cluster; its processes end with the block."""
+    """Yield a function that starts a part of a cluster; its processes end with the block.
+
+    With `mounts`, a script, it has mounts of its own.
+    """
     programs = []
 
-    def start(part: str, *arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", f"distributed.cli.dask_{part}", "--no-dashboard"]
+    def start(part: str, *arguments: str, mounts: str = "") -> "subprocess.Popen[bytes]":
+        node = with_own_mounts(f'{mounts}\nexec "$@"') if mounts else []
+        command = [*node, sys.executable, "-m", f"distributed.cli.dask_{part}", "--no-dashboard"]
         programs.append(
             subprocess.Popen(
                 [*command, "--host", "127.0.0.1", *arguments],
@@ -42,16 +48,20 @@ def starting() -> Iterator[Start]:
             program.wait()
 
 
+def start_worker(folder: Path, start: Start, *arguments: str, mounts: str = "") -> int:
+    """Start a worker of the cluster in `folder`; return its process."""
+    limits = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+    places = ["--scheduler-file", str(folder / _FILE), "--local-directory", str(folder)]
+    return start("worker", *places, *limits, *arguments, mounts=mounts).pid
+
+
 def started_cluster(folder: Path, start: Start, workers: int) -> tuple[str, list[int]]:
     """Start a scheduler and workers; return its host and port, and the processes."""
-    file = folder / "scheduler.json"
-    arguments = ["--scheduler-file", str(file)]
-    processes = [start("scheduler", "--port", "0", *arguments)]
-    limits = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+    file = folder / _FILE
+    scheduler = start("scheduler", "--port", "0", "--scheduler-file", str(file)).pid
     end = time.monotonic() + SECONDS
     while not file.exists() and time.monotonic() < end:
         time.sleep(0.05)
-    places = ["--local-directory", str(folder)]
-    processes += [start("worker", *arguments, *limits, *places) for _ in range(workers)]
+    processes = [scheduler, *(start_worker(folder, start) for _ in range(workers))]
     address = json.loads(file.read_text())["address"]
-    return address.split("//")[1], [process.pid for process in processes]
+    return address.split("//")[1], processes

@@ -40,12 +40,14 @@ def configure(
     upstream: Upstream, *, mounts: bool = False, digest: str = "now", **engine: object
 ) -> None:
     """Configure the engine, also in server.toml; with `mounts`, other file systems are scanned."""
-    values = {"shard_entries": 200, **engine}
-    upstream.configure(engine=ModuleEngine(**values), one_file_system=not mounts, digest=digest)  # type: ignore[arg-type]
+    values: dict[str, Any] = {"shard_entries": 200, **engine}
+    upstream.configure(engine=ModuleEngine(**values), one_file_system=not mounts, digest=digest)
     upstream.root.mkdir(parents=True, exist_ok=True)
     lines = [f"[modules.{NAME}]", f'path = "{upstream.tree}"', f'digest = "{digest}"']
     lines += ["one_file_system = false"] * mounts + [f"[modules.{NAME}.engine]"]
+    labels = values.pop("where", {})
     lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    lines += [f"where.{json.dumps(path)} = {json.dumps(labels[path])}" for path in labels]
     (upstream.root / "server.toml").write_text("\n".join(lines) + "\n")
 
 
@@ -74,11 +76,11 @@ def committed(upstream: Upstream, *arguments: str, code: int = 0) -> dict[str, A
 
 
 def whole_id(
-    upstream: Upstream, folder: Path, *, mounts: bool = False
+    upstream: Upstream, folder: Path, *, mounts: bool = False, digest: str = "now"
 ) -> tuple[str, dict[str, str]]:
     """Return the id of the tree by one scan, and the hardlinks with their leaders."""
     alone = Upstream(folder, upstream.tree)
-    alone.configure(one_file_system=not mounts)
+    alone.configure(one_file_system=not mounts, digest=digest)
     alone.commit()
     return alone.entries_id, alone.links()
 

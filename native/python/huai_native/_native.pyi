@@ -457,10 +457,13 @@ def write_image(
     Returns the number of blocks, None if they exceed 16 TiB, and the number of entries.
     """
 
-def plan_shards(lent: _Snapshot, most: int, known: Mapping[bytes, int]) -> list[tuple[bytes, int]]:
+def plan_shards(
+    lent: _Snapshot, most: int, known: Mapping[bytes, int], labelled: Sequence[bytes]
+) -> list[tuple[bytes, int]]:
     """Return the largest directories with at most `most` entries that are worth a scan each.
 
-    Each has its path and entries.  `known` has the entries of trees by their ids.
+    Each has its path and entries.  `known` has the entries of trees by their ids.  The `labelled`
+    directories, none of which is in another one, are returned whatever they hold.
     """
 
 def write_tree(listings: Iterable[_Listing], writer: _Writer | None) -> bytes:

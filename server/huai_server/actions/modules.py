@@ -22,7 +22,7 @@ from huai_server.config.tables import Module
 from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.state.closed_folder import close_folder
-from huai_server.state.errors import storage_errors
+from huai_server.state.errors import UsageError, storage_errors
 from huai_server.state.paths import module_places
 from huai_server.static.newest import is_published
 from huai_server.static.update import StaticUpdate
@@ -177,19 +177,33 @@ def scan_shard(root: Path, name: str, path: bytes, base: str | None, to: Path) -
     return shard_scan.scan_shard(shard_scan.ShardTask(str(root), name, path, base, str(to)))
 
 
-def plan_shards(root: Path, name: str) -> tuple[str, dict[bytes, int]]:
-    """Return the base of the next commit (hex id or `NO_BASE`), and its shards' entries by path.
+def plan_shards(
+    root: Path, name: str, where: str | None = None
+) -> tuple[str, dict[bytes, tuple[int, str | None]]]:
+    """Return the base of the next commit (hex id or `NO_BASE`), and its shards by path.
 
-    They are numbers of entries in the base.  Raises `UnknownModuleError`, `ConfigError`, and
-    `StoreError` for a damaged repository.
+    Each has the number of entries in the base, and its label, if any.  With `where` only those with
+    that label are returned; empty for those without one.  Raises `UnknownModuleError`,
+    `ConfigError`, `UsageError` for an unknown label, and `StoreError` for a damaged repository.
     """
     from huai_server.commit import shard_plan, shard_scan
     from huai_server.commit.shard_record import shards_folder
 
     module, places = load(root).committed_module(name), module_places(root, name)
+    labels = module.engine.labels
+    if where and where not in labels.values():
+        raise UsageError(
+            f"{name}: no directory has the label {where!r}",
+            hint="[modules.NAME.engine.where] of server.toml gives labels",
+        )
     with storage_errors(places.folder), metadata_errors(name):
         past, base = shard_scan.base_of(places, None)
-        return base, shard_plan.plan_shards(past, module, shards_folder(module, places))
+        planned = shard_plan.plan_shards(past, module, shards_folder(module, places))
+    return base, {
+        path: (entries, labels.get(path))
+        for path, entries in planned.items()
+        if where in {None, labels.get(path, "")}
+    }
 
 
 def digest(

@@ -46,6 +46,15 @@ class DaskExecutor(Executor):
         task.add_done_callback(lambda task: _settle(future, task))
         return future
 
+    def missing(self, labels: set[str]) -> set[str]:
+        """Return those of `labels` of which no worker has a resource; none if Dask cannot tell."""
+        info = self._client.scheduler_info(n_workers=-1)
+        workers = info["workers"].values()
+        if len(workers) < info["n_workers"]:  # the scheduler did not answer
+            return set()
+        resources = [worker["resources"] for worker in workers]
+        return {label for label in labels if all(each.get(label, 0) < 1 for each in resources)}
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Disconnect, and ask workers of this machine to end."""
         self._tasks.shutdown(wait and not cancel_futures)

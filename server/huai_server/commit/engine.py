@@ -20,18 +20,20 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.shard_record import BEGAN, RECORD, check_version
-from huai_server.config.tables import ENGINE
+from huai_server.config.tables import ENGINE, ModuleEngine
 from huai_server.scan.types import ScanError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from huai_server.commit.dask_engine import DaskExecutor
 
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
@@ -59,6 +61,8 @@ class Task(NamedTuple):
     work: Callable[[str], object]
     """A function that processes can import."""
     text: str
+    label: str | None = None
+    """The resource that the worker of Dask must have; None for any worker, and other engines."""
 
     @property
     def record(self) -> Path:
@@ -115,6 +119,11 @@ def open_engine(url: str) -> Callable[[], Executor]:
             raise EngineError(f"{url}: {error}", hint) from error
 
     return connect
+
+
+def labels_at(url: str, configured: ModuleEngine) -> dict[bytes, str]:
+    """Return the labels of directories that count for the engine at `url`: a cluster of Dask."""
+    return configured.labels if url.startswith("dask://") and url != "dask://" else {}
 
 
 @contextmanager
@@ -207,8 +216,9 @@ class _Run:
         self._signs.pop(key, None)
         self._place(key).unlink(missing_ok=True)  # it may wait longer than the deadline
         arguments = task.work, task.text, task.title, __version__
+        options: dict[str, Any] = {"resources": {task.label: 1}} if task.label else {}
         try:
-            future = self._engine.submit(run_task, *arguments)
+            future = self._engine.submit(run_task, *arguments, **options)
         except BrokenExecutor:
             self._starts += 1
             if self._starts > _COPIES * len(self._copies):  # then some end before they begin
@@ -217,7 +227,7 @@ class _Run:
                     "look for their last words above, and into the log of the kernel",
                 ) from None
             self._engine = self._start()
-            future = self._engine.submit(run_task, *arguments)
+            future = self._engine.submit(run_task, *arguments, **options)
         future.add_done_callback(lambda future: self._done.put((key, future)))
         return future
 
@@ -263,18 +273,22 @@ class _Run:
         """Submit a task again after a deadline without a sign of life; the second time, end it.
 
         One that has not begun may wait behind a stopped process: it is submitted again when no task
-        has given a sign of life for that time.  Raises `EngineError` after `_SILENCE` such times
-        if a task that had begun fell silent: others may wait for a process.
+        has given a sign of life for that time, and has failed if no worker has its label then.
+        Raises `EngineError` after `_SILENCE` such times if a task that had begun fell silent:
+        others may wait for a process.
         """
         now = time.monotonic()
         running = [key for key in self._pending if self._alone.get(key, self) is not None]
         if not running:
             running = [next(iter(self._pending))]
             self._alone[running[0]] = self._submit(running[0])
+        is_silent = now - self._last_sign > self._deadline
+        if is_silent:
+            running = self._end_workerless(running)
         for key in running:
             sign = self._sign(key)
             if sign is None:
-                if now - self._last_sign > self._deadline and key not in self._waited:
+                if is_silent and key not in self._waited:
                     self._waited.add(key)
                     self._submit(key)
             elif key not in self._signs or self._signs[key][0] != sign:
@@ -293,6 +307,16 @@ class _Run:
                 "look for stopped processes and storage that hangs, and run this again: what is "
                 "finished is not read again",
             )
+
+    def _end_workerless(self, keys: list[str]) -> list[str]:
+        """End the tasks with a label that no worker has; return the others."""
+        labels = {label for key in keys if (label := self._pending[key].label)}
+        if labels:  # the engine is Dask
+            missing = cast("DaskExecutor", self._engine).missing(labels)
+            for key in keys:
+                if self._pending[key].label in missing:
+                    del self._pending[key]
+        return [key for key in keys if key in self._pending]
 
     def _sign(self, key: str) -> float | None:
         """Return the time of a task's last sign of life, or None if it has not begun."""

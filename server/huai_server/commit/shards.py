@@ -177,11 +177,12 @@ class Shards:
         Raises `EngineError`, `StorageError`, and `RequirementError` or `ConfigError` for a
         result that does not fit the commit.
         """
-        from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
+        # This loads multiprocessing.
+        from huai_server.commit.engine import Task, labels_at, open_engine, running
         from huai_server.commit.shard_scan import ShardTask, scan
 
         making, now = self._making, time.time()
-        start = open_engine(url)
+        start, labels = open_engine(url), labels_at(url, making.module.engine)
         planned = [*plan_shards(making.past, making.module, self._folder)]
         if not planned:
             return
@@ -203,7 +204,7 @@ class Shards:
         def task(path: bytes) -> Task:
             values = root, name, path, self._base, folder, run.run, options.accept_mounts
             text = msgspec.json.encode(ShardTask(*values)).decode()
-            return Task(self._results, shard_key(path), show(path), scan, text)
+            return Task(self._results, shard_key(path), show(path), scan, text, labels.get(path))
 
         deadline = seconds(making.module.engine.deadline)
         with running(start, deadline, options.on_shards) as run_tasks:

@@ -3,7 +3,9 @@
 Reads no tree and contacts no host.
 """
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ from huai_schema.codec.publish_rules import own_rules
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 from huai_schema.limits import BLOCK_INDEX_MIN
+from huai_schema.paths import is_within, rel_path
 from huai_server.config.mirrors import NAME as DOWNSTREAM_NAME
 from huai_server.config.mirrors import AllowedDownstream
 from huai_server.config.tables import (
@@ -137,11 +140,31 @@ def convert_module(path: Path, name: str, table: object) -> Module:
             f"{place}: block_index: files of {module.block_index} bytes are too small for an index",
             hint=f"give at least {BLOCK_INDEX_MIN}, or 0 for none",
         )
+    _check_labels(f"{place[:-1]}.engine.where]", module.engine.where)
     if not module.path.startswith("/") or "\0" in module.path:
         raise ConfigError(
             f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"
         )
     return module
+
+
+def _check_labels(place: str, paths: Iterable[str]) -> None:
+    """Raise `ConfigError`, which names `place`, for a path that is not valid or in another one."""
+    labelled: list[bytes] = []
+    for path in paths:
+        try:
+            top = rel_path(os.fsencode(path.strip("/")))
+        except FormatError as error:
+            raise ConfigError(
+                f"{place}: {path!r}: {error.reason}",
+                hint="name a directory of the tree, without '.' and '..'",
+            ) from None
+        if not top or any(is_within(top, each) or is_within(each, top) for each in labelled):
+            raise ConfigError(
+                f"{place}: {path!r} is the root, or has another label in it or above it",
+                hint="a directory has one label, with all that is in it",
+            )
+        labelled.append(top)
 
 
 def check_tls(path: Path, table: dict[str, Any]) -> None:

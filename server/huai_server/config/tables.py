@@ -1,5 +1,6 @@
 """The tables of server.toml as frozen, typed values; `load` reads them."""
 
+import os
 from typing import Annotated, Literal
 
 import msgspec
@@ -175,6 +176,15 @@ class ModuleEngine(msgspec.Struct, frozen=True):
     """A folder that all nodes see; empty for one below the state root."""
     deadline: TimeLimit = TimeLimit("2m")
     """The time of silence after which another process scans a shard."""
+    where: dict[str, Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]] = msgspec.field(
+        default_factory=dict
+    )
+    """The labels of directories, by path: of the workers that scan them."""
+
+    @property
+    def labels(self) -> dict[bytes, str]:
+        """The labels by path; no directory is in another one."""
+        return {os.fsencode(path.strip("/")): label for path, label in self.where.items()}
 
 
 class StaticFiles(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ TIME = "its time is out of range"
 """The reason for a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
 DAMAGED = "its content is damaged, as a scrub found"
-NO_RESULT = "its shard was not scanned"
+NO_RESULT = "its shard was not scanned: its processes failed, or no worker has its label"
 OTHER_VIEW = "the machine that scanned its shard has another directory there"
 
 # Reasons for leaving a path out on purpose.

@@ -27,6 +27,9 @@ class FakeExecutor(Executor):
         self._settle = settle
         self._broken = False
 
+    def missing(self, labels: set[str]) -> set[str]:
+        return labels - {"present"}
+
     def submit(self, function: Any, /, *args: Any, **_: Any) -> "Future[Any]":
         assert function is engine.run_task
         if self._broken:
@@ -174,6 +177,24 @@ def test_a_copy_behind_a_stopped_process_is_not_waited_for(
 
     run_task(settle, task, 0.1)
     assert task.record.exists()
+
+
+def test_a_task_whose_label_no_worker_has_fails_alone(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_POLL", 0.01)
+    tasks = [task._replace(key=label, label=label) for label in ("missing", "present")]
+    futures: list[Future[Any]] = []
+
+    def settle(future: "Future[Any]", _: object) -> None:
+        futures.append(future)
+        if len(futures) == 3:  # the other one was submitted again
+            tasks[1].record.touch()
+            future.set_result("{}")
+
+    with engine.running(lambda: FakeExecutor(settle), 0.1) as run:
+        run(tasks)
+    assert [each.record.exists() for each in tasks] == [False, True]
 
 
 def test_a_run_ends_if_all_processes_are_silent(

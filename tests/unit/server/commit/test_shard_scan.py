@@ -12,7 +12,7 @@ from huai_server.commit.shard_plan import plan_shards
 from huai_server.commit.shard_record import NO_BASE
 from huai_server.commit.shard_scan import ShardTask, scan
 from tests.support.committing import NAME, Upstream
-from tests.support.sharded import cut_upstream
+from tests.support.sharded import configure, cut_upstream
 
 
 @pytest.fixture
@@ -36,6 +36,29 @@ def test_a_first_commit_is_cut_by_levels(upstream: Upstream, tmp_path: Path) -> 
     paths = [path.decode() for path in plan_shards(None, upstream.module, tmp_path)]
     assert len(paths) == 123
     assert paths[59:64] == ["more/59", "pool/a", "pool/b", "small", "wide/00"]
+
+
+def test_labels_of_what_is_not_scanned_change_no_plan(upstream: Upstream, tmp_path: Path) -> None:
+    (upstream.tree / "link").symlink_to("pool")
+    upstream.write("left/out/file")
+    upstream.configure(exclude=("/left/",))
+    upstream.commit()
+    _, past = upstream.repository.snapshot(upstream.head)
+    expected = [plan_shards(each, upstream.module, tmp_path) for each in (None, past)]
+    where = dict.fromkeys(("pool/none", "none", "link/a", "left/out", "top", "top/none"), "node")
+    configure(upstream, where=where)
+    assert [plan_shards(each, upstream.module, tmp_path) for each in (None, past)] == expected
+
+
+def test_a_labelled_directory_is_a_shard_before_it_is_committed(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.commit()
+    _, past = upstream.repository.snapshot(upstream.head)
+    configure(upstream, where={"pool/b/c/new/er": "node", "/small/": "node"})
+    upstream.write("pool/b/c/new/er/file")
+    planned = plan_shards(past, upstream.module, tmp_path)
+    assert planned == {b"pool/a": 153, b"pool/b/c/new/er": 0, b"small": 22}
 
 
 @pytest.mark.parametrize(

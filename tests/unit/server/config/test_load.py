@@ -92,6 +92,11 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     ),
     "[allowed_downstreams.'../m']\nkey = 'x'\nhosts = ['h']": ("../m", "must consist of letters"),
     "[mirrors]\nmax_lag = 'soon'": ("mirrors", "max_lag"),
+    "[modules.m]\npath = '/'\nengine = { where = { 'a/' = 'n', 'a/b' = 'n' } }": ("where", "'a/b'"),
+    "[modules.m]\npath = '/'\nengine = { where = { 'a' = 'n', '/a' = 'm' } }": ("where", "'/a'"),
+    "[modules.m]\npath = '/'\nengine = { where = { '/' = 'n' } }": ("where", "root"),
+    "[modules.m]\npath = '/'\nengine = { where = { 'a/../b' = 'n' } }": ("where", "'a/../b'"),
+    "[modules.m]\npath = '/'\nengine = { where = { 'a' = 'n=4 m' } }": ("engine.where", "form"),
     "[modules.m]\npath = '/'\nrelay = 'client'": ("modules.m", "relay", "'client'"),
     "[modules.m]\npath = '/'\nrelay_name = '../m'": ("modules.m", "relay_name", "'../m'"),
     "[modules.m]\npath = '/'\nrelay = '/c'\nexport = { files = ['ls-lR'] }": (
