@@ -1,4 +1,4 @@
-"""Shards with a label: only workers of Dask that have it scan them."""
+"""Shards with a label: only workers of Dask that have it scan them, and read their files."""
 
 import json
 from collections.abc import Iterator
@@ -57,8 +57,10 @@ def test_directories_are_read_by_the_nodes_that_see_them(
             upstream.write(f"{path}/new", "new")
             upstream.write(f"{path}/y/new", "new")
     assert committed(upstream)["problems"] == []
-    done = run_server(upstream.root, "audit", NAME)
-    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("digest", "scrub", "audit"):
+        done = run_server(upstream.root, command, NAME, *["--full"] * (command == "scrub"))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert upstream.entries_id == whole_id(upstream, tmp_path / "digests")[0]
 
 
 def test_a_label_that_no_worker_has_leaves_the_rest(
@@ -78,6 +80,11 @@ def test_a_label_that_no_worker_has_leaves_the_rest(
     assert "no worker has its label" in problems[0][1]
     assert {"pool/b/new", "small/new", "pool/a/7"} <= upstream.paths()
     assert "pool/a/new" not in upstream.paths()
+    done = run_server(upstream.root, "digest", NAME, "--json")
+    assert done.returncode == ExitCode.INCOMPLETE, done.stderr
+    assert {each[0].rpartition("/")[0] for each in json.loads(done.stdout)["problems"]} == {
+        "pool/a"
+    }
     start_worker(tmp_path, start, "--resources", "node-c=1")
     configure(upstream, where=where, url=f"dask://{address}")
     committed(upstream)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -21,6 +21,7 @@ from huai_program.durations import seconds
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
 from huai_program.record_file import RecordFile
+from huai_schema.paths import is_within
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.shard_record import BEGAN, RECORD, alive, shards_folder
 from huai_server.config.load import load
@@ -29,7 +30,7 @@ from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.repository import metadata_errors
 
-NO_RESULT = "the processes that should read it have failed"
+NO_RESULT = "the processes that should read it have failed, or no worker has its label"
 """The reason for the files of a list that an engine could not read."""
 _AT_ONCE = 256
 """The lists that an engine has at a time."""
@@ -63,6 +64,8 @@ class Reader(NamedTuple, Generic[_Files, _Result]):
     record: RecordFile[_Result]
     work: Callable[[str], None]
     """`run` with this reader, which processes can import."""
+    split: Callable[[_Files, Callable[[bytes], str]], Iterable[tuple[str, _Files]]]
+    """Splits a list into parts with one label each."""
 
     def run(self, text: str) -> None:
         """Read the list of a `ListTask` in JSON, and write the record; for a process of an engine.
@@ -101,25 +104,32 @@ def opened_reader(
     if not url:
         yield partial(_read_here, partial(reader.read, module, places, pace), pace)
         return
-    from huai_server.commit.engine import Task, open_engine, running  # loads multiprocessing
+    # This loads multiprocessing.
+    from huai_server.commit.engine import Task, labels_at, open_engine, running
+
+    labels = labels_at(url, module.engine)
+
+    def label_of(path: bytes) -> str:
+        """Return the label of a directory that `path` is in; empty if none has one."""
+        return next((labels[top] for top in labels if is_within(path, top)), "")
 
     start, numbers = open_engine(url), count()
     run_id = os.urandom(8).hex()  # a process of a killed run may still write its record
     until = None if limits.seconds is None else time.time() + limits.seconds
     folder = shards_folder(module, places) / reader.work.__name__
 
-    def task(files: _Files) -> Task:
+    def task(label: str, files: _Files) -> Task:
         key = f"{run_id}-{next(numbers)}"
         values = (str(places.root), name, str(folder), key, files, limits.rate, until)
         text = msgspec.json.encode(ListTask(*values)).decode()
-        return Task(folder, key, f"list {key}", reader.work, text)
+        return Task(folder, key, f"list {key}", reader.work, text, label or None)
 
     def read(lists: Iterable[_Files]) -> Iterator[tuple[_Files, _Result | None]]:
-        lists = iter(lists)
-        while not pace.is_over() and (some := list(islice(lists, _AT_ONCE))):
-            tasks = list(map(task, some))
+        parts = chain.from_iterable(reader.split(files, label_of) for files in lists)
+        while not pace.is_over() and (some := list(islice(parts, _AT_ONCE))):
+            tasks = [task(*part) for part in some]
             run(tasks)
-            for files, done in zip(some, tasks, strict=True):
+            for (_, files), done in zip(some, tasks, strict=True):
                 yield files, reader.record.load(done.record)
                 done.record.unlink(missing_ok=True)
 

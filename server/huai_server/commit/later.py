@@ -10,8 +10,9 @@ commit says of the file is still true; other files wait for the next commit.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,7 +179,15 @@ def digest_files(text: str) -> None:
     _READER._replace(read=partial(_read, wait=_WORKER_PATIENCE)).run(text)
 
 
-_READER = Reader(_read, ListTask[bytes], RecordFile(_ListDigests, durable=False), digest_files)
+def _split_labels(paths: bytes, label_of: Callable[[bytes], str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the label and the paths of each part of a list."""
+    for label, part in groupby(sorted(_split(paths), key=label_of), label_of):
+        yield label, b"".join(path + b"\0" for path in part)
+
+
+_READER = Reader(
+    *(_read, ListTask[bytes], RecordFile(_ListDigests, durable=False), digest_files, _split_labels)
+)
 
 
 def _split(paths: bytes) -> list[RelPath]:

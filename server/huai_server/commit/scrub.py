@@ -17,7 +17,8 @@ one batch, which the next run reads again.  Takes a lock of its own, not the mod
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -145,8 +146,16 @@ def scrub_files(text: str) -> None:
     _READER.run(text)
 
 
+def _split(
+    files: list[_Digested], label_of: Callable[[bytes], str]
+) -> Iterator[tuple[str, list[_Digested]]]:
+    """Yield the label and the files of each part of a list."""
+    for label, part in groupby(files, lambda file: label_of(file[0])):
+        yield label, list(part)
+
+
 _READER = Reader(
-    _read, ListTask[list[_Digested]], RecordFile(_ListFindings, durable=False), scrub_files
+    _read, ListTask[list[_Digested]], RecordFile(_ListFindings, durable=False), scrub_files, _split
 )
 
 
