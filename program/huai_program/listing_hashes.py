@@ -23,6 +23,8 @@ _HEAD_BYTES = 8
 RECORD_BYTES = 56
 """Id and listing hash of an object, and their CRC-32."""
 _SOME = 4096
+_PART = 65_536
+"""The records that are read at a time."""
 
 
 def listing_hash(path: Path, tree: bytes, objects: ObjectReader, stated: bytes = b"") -> bytes:
@@ -63,8 +65,16 @@ def prove_listing(
 
 
 def stored_hashes(path: Path, trees: bytes) -> bytes:
-    """Return the records of those of `trees`, ids one after the other, in the cache at `path`."""
-    return ListingHashes(_read(path)[_HEAD_BYTES:]).records(trees)
+    """Return the records of those of `trees`, ids one after the other, in the cache at `path`.
+
+    Reads the file in parts.
+    """
+    parts = []
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(_HEAD_BYTES)
+        while part := file.read(_PART * RECORD_BYTES):
+            parts.append(ListingHashes(part).records(trees))
+    return b"".join(parts)
 
 
 def _read(path: Path) -> bytes:

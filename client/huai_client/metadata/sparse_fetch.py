@@ -116,8 +116,8 @@ class SparseFetch:
         request = Request(LISTING_HASHES, lines, HASHES_TYPE)
         with send(url, request, timeout=self._timeout, deadline=self._local.deadline) as response:
             records = response.read_all(size + 1)
-        stated = [records[at : at + OID_BYTES] for at in range(0, len(records), RECORD_BYTES)]
-        if len(records) != size or stated != trees:
+        stated = {records[at : at + OID_BYTES] for at in range(0, len(records), RECORD_BYTES)}
+        if len(records) != size or stated != {*trees}:
             raise NotServedError(f"{url}: the hashes of what is left out are not served")
         return records
 
