@@ -14,11 +14,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from huai_native._native import write_tree
+from huai_program.engine.signs import RECORD
 from huai_program.packs import opened_writer
 from huai_schema.codec.listing import Listing
 from huai_schema.paths import RelPath
 from huai_server.actions import modules
-from huai_server.commit.shard_record import RECORD, SHARD_RECORD, ShardRecord, shard_key
+from huai_server.commit.shard_record import SHARD_RECORD, ShardRecord, shard_key
 from huai_server.commit.shard_scan import base_of
 from huai_server.state.paths import module_places
 from tests.bench.figures import Figure, Goal

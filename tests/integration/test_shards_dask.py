@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_program.engine.dask_engine import DaskExecutor
 from huai_schema.errors import ExitCode
-from huai_server.commit.dask_engine import DaskExecutor
 from tests.support.committing import (
     ENVIRONMENT,
     NAME,

@@ -90,11 +90,15 @@ def program_as_nobody(package: str) -> str:
 
 @cache
 def load(package: str) -> None:
-    """Import all of `package`, what both sides share, and what libraries import late."""
+    """Import all of `package`, what both sides share, and what libraries import late.
+
+    Not MPI, which begins with its import.
+    """
     for loaded in ("huai_schema", "huai_program", package):
         path = importlib.import_module(loaded).__path__
         for module in pkgutil.walk_packages(path, prefix=f"{loaded}."):
-            if "._" not in module.name:  # a native library, which Python does not import
+            # Python does not import native libraries.
+            if "._" not in module.name and not module.name.endswith((".mpi", ".mpi_engine")):
                 importlib.import_module(module.name)
     for name in _LATE.get(package, ()):
         importlib.import_module(name)

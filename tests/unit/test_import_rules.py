@@ -25,19 +25,19 @@ BREAKING = {
         "server/huai_server/store/loose.py",
         "import obstore",
     ),
-    "One module of the server knows Dask": (
-        "server/huai_server/commit/engine.py",
+    "One module knows Dask": (
+        "program/huai_program/engine/tasks.py",
         "import distributed",
     ),
-    "One module of the server knows MPI": (
-        "server/huai_server/commit/engine.py",
+    "One module knows MPI": (
+        "program/huai_program/engine/tasks.py",
         "import mpi4py",
     ),
     "Programs are started by these modules only": (
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
-    "What both programs share needs click, msgspec, pycurl, rich and tomlkit at most": (
+    "What both programs share needs few libraries": (
         "program/huai_program/locking.py",
         "import tenacity",
     ),

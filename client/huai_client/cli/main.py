@@ -3,12 +3,15 @@
 Results go to standard output (with `--json` as lines of JSON), messages to standard error.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from huai_client.config.load import default_root
 from huai_program.cli.group import SETTINGS, LazyGroup, run_and_exit
+from huai_program.ending import leave
 
 COMMANDS = (
     "add",
@@ -30,9 +33,9 @@ COMMANDS = (
 """The modules of `huai_client.cli.commands`, as --help lists them."""
 
 
-def main() -> None:
-    """Run the program."""
-    run_and_exit("huai-client", command_line)
+def main(end: Callable[[int], NoReturn] = leave) -> None:
+    """Run `huai-client` with the arguments of this process, and call `end` with its exit code."""
+    run_and_exit("huai-client", command_line, end)
 
 
 @click.group(

@@ -50,6 +50,15 @@ json_option = click.option(
 )
 
 
+engine_option = click.option(
+    "--engine",
+    default="",
+    metavar="URL",
+    help="Read the tree by other processes: local://N starts N on this machine, dask://HOST:PORT "
+    "uses the workers of Dask, mpi:// the ranks of this MPI job.",
+)
+
+
 def parse_duration(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> int | None:

@@ -112,15 +112,6 @@ def read_limits_options(function: Command) -> Command:
     return with_limits
 
 
-engine_option = click.option(
-    "--engine",
-    default="",
-    metavar="URL",
-    help="Read the tree by other processes: local://N starts N on this machine, dask://HOST:PORT "
-    "uses the workers of Dask, mpi:// the ranks of this MPI job.",
-)
-
-
 def choose_modules(
     config: ServerConfig,
     names: tuple[str, ...],

@@ -18,12 +18,13 @@ import msgspec
 
 from huai_native._native import Pace
 from huai_program.durations import seconds
+from huai_program.engine.signs import BEGAN, RECORD, alive
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
 from huai_program.record_file import RecordFile
 from huai_schema.paths import is_within
 from huai_server.commit.read_limits import ReadLimits
-from huai_server.commit.shard_record import BEGAN, RECORD, alive, shards_folder
+from huai_server.commit.shard_record import labels_at, shards_folder
 from huai_server.config.load import load
 from huai_server.config.tables import Module
 from huai_server.state.errors import storage_errors
@@ -104,8 +105,7 @@ def opened_reader(
     if not url:
         yield partial(_read_here, partial(reader.read, module, places, pace), pace)
         return
-    # This loads multiprocessing.
-    from huai_server.commit.engine import Task, labels_at, open_engine, running
+    from huai_program.engine.tasks import Task, open_engine, running  # loads multiprocessing
 
     labels = labels_at(url, module.engine)
 

@@ -1,31 +1,24 @@
 """The files of shards: a record with the result of each, its pack, and its digests.
 
 A shard is a directory with everything below it, which one process scans.  Its files are named after
-its path: in the folder of results `KEY.shard`, written last, and `KEY.began`, touched as long as
-its process runs; in the folder of the module's shards `KEY/`, with its digests, which are a cache.
+its path: in the folder of results `KEY.shard` and `KEY.began` (`huai_program.engine.signs`); in the
+folder of the module's shards `KEY/`, with its digests, which are a cache.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import msgspec
 
 from huai_program.configuration import ConfigError
+from huai_program.engine.signs import check_version
 from huai_program.record_file import RecordFile
-from huai_schema import __version__
 from huai_server.commit.list_record import settings_of
-from huai_server.config.tables import Module
-from huai_server.state.errors import RequirementError
+from huai_server.config.tables import Module, ModuleEngine
 from huai_server.state.paths import ModulePlaces
 
-RECORD, BEGAN = ".shard", ".began"
 NO_BASE = "none"
 """The base of a first commit."""
 _KEYS = "[0-9a-f]" * 32
-_BEAT = 2.0
-"""Seconds between two signs of life."""
 
 
 class ShardRecord(msgspec.Struct, frozen=True):
@@ -62,17 +55,8 @@ class ShardRecord(msgspec.Struct, frozen=True):
 SHARD_RECORD = RecordFile(ShardRecord)
 
 
-def check_version(version: str, where: str = "the task") -> None:
-    """Raise `RequirementError` for another version than this one; `where` begins the message."""
-    if version != __version__:
-        raise RequirementError(
-            f"{where} was made by huai {version}, and this is {__version__}",
-            hint="install one version on all nodes, and scan the shards again",
-        )
-
-
 def check_record(record: ShardRecord, base: str, module: Module) -> None:
-    """Raise `RequirementError` for a record of another version of huai.
+    """Raise `EngineError` for a record of another version of huai.
 
     Raises `ConfigError` for another base (a commit or `NO_BASE`) or other settings.
     """
@@ -95,6 +79,11 @@ def shards_folder(module: Module, places: ModulePlaces) -> Path:
     return Path(share) / places.folder.name if share else places.folder / "shards"
 
 
+def labels_at(url: str, configured: ModuleEngine) -> dict[bytes, str]:
+    """Return the labels of directories that count for the engine at `url`: a cluster of Dask."""
+    return configured.labels if url.startswith("dask://") and url != "dask://" else {}
+
+
 def shard_key(path: bytes) -> str:
     """Return the name of the files of the shard at `path`, without suffix."""
     from hashlib import sha256  # commits from lists start without it
@@ -106,22 +95,3 @@ def table_folders(module: Module, places: ModulePlaces) -> list[Path]:
     """Return the folders with the digests of the module's shards, of earlier cuts too."""
     folder = shards_folder(module, places)
     return sorted(folder.glob(_KEYS)) if folder.is_dir() else []  # to compile the pattern is slow
-
-
-@contextmanager
-def alive(sign: Path) -> Iterator[None]:
-    """Touch the file `sign` at the beginning of the block, and every two seconds in it."""
-    end = Event()
-
-    def touch() -> None:
-        while not end.wait(_BEAT):
-            sign.touch()
-
-    sign.touch()
-    thread = Thread(target=touch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()

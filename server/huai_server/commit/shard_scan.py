@@ -14,18 +14,16 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from huai_program.engine.signs import BEGAN, RECORD, alive
 from huai_program.locking import LockedError, locked
 from huai_program.packs import opened_writer
 from huai_schema import __version__
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.commit.list_record import settings_of
 from huai_server.commit.shard_record import (
-    BEGAN,
     NO_BASE,
-    RECORD,
     SHARD_RECORD,
     ShardRecord,
-    alive,
     shard_key,
     shards_folder,
     table_folders,

@@ -17,6 +17,7 @@ import msgspec
 from huai_program.configuration import ConfigError
 from huai_program.durable import replacing
 from huai_program.durations import seconds
+from huai_program.engine.signs import BEGAN, RECORD
 from huai_program.packs import INDEX, PACK, TEMPORARY
 from huai_program.record_file import RecordFile
 from huai_schema import __version__
@@ -29,12 +30,11 @@ from huai_server.commit.remarks import Remark
 from huai_server.commit.result import CommitOptions
 from huai_server.commit.shard_plan import keep_counts, plan_shards
 from huai_server.commit.shard_record import (
-    BEGAN,
     NO_BASE,
-    RECORD,
     SHARD_RECORD,
     ShardRecord,
     check_record,
+    labels_at,
     shard_key,
     shards_folder,
     table_folders,
@@ -75,8 +75,8 @@ class Shards:
     def collect(self, options: CommitOptions) -> None:
         """Load the results of shards, or scan them; copy their packs into the repository, durably.
 
-        Scans nothing without an engine, or for a snapshot.  Raises `EngineError`, and
-        `RequirementError` or `ConfigError` for a result that does not fit the commit.
+        Scans nothing without an engine, or for a snapshot.  Raises `EngineError`, or
+        `ConfigError` for a result that does not fit the commit.
         """
         url = options.engine or self._making.module.engine.url
         if options.shards is not None:
@@ -152,8 +152,8 @@ class Shards:
     def _load_all(self) -> None:
         """Load the records that commands left; planned shards without one count as failed.
 
-        Raises `ConfigError` for a malformed record, or with `RequirementError` for one that
-        does not fit the commit.
+        Raises `ConfigError` for a malformed record, and it or `EngineError` for one that does not
+        fit the commit.
         """
         for path in sorted(self._results.glob(f"*{RECORD}")):
             record = SHARD_RECORD.load(path)
@@ -174,11 +174,10 @@ class Shards:
         """Scan, on the engine at `url`, the shards that have no result of a killed run.
 
         Deletes old and other results, and keeps the record of each shard, None if it failed.
-        Raises `EngineError`, `StorageError`, and `RequirementError` or `ConfigError` for a
-        result that does not fit the commit.
+        Raises `EngineError`, `StorageError`, and `ConfigError` for a result that does not fit the
+        commit.
         """
-        # This loads multiprocessing.
-        from huai_server.commit.engine import Task, labels_at, open_engine, running
+        from huai_program.engine.tasks import Task, open_engine, running  # loads multiprocessing
         from huai_server.commit.shard_scan import ShardTask, scan
 
         making, now = self._making, time.time()
@@ -214,7 +213,7 @@ class Shards:
     def _load(self, path: bytes, run: str) -> ShardRecord | None:
         """Return the record of a shard; None if it is missing or belongs to another run.
 
-        Raises `RequirementError` or `ConfigError` if it does not fit the commit.
+        Raises `EngineError` or `ConfigError` if it does not fit the commit.
         """
         record = SHARD_RECORD.load(self._results / f"{shard_key(path)}{RECORD}")
         if record is None or record.run != run:

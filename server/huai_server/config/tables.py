@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from huai_program.durations import Duration, TimeLimit, seconds
+from huai_program.engine import ENGINE
 from huai_program.sizes import Size
 from huai_program.tables import Example
 from huai_schema.codec.publish_rules import volatile_rules
@@ -159,10 +160,6 @@ class ModuleExport(msgspec.Struct, frozen=True):
     """Seconds after which stamps are renewed although nothing changed; 0 for never."""
     sums: tuple[Annotated[str, Meta(pattern=r"^[^\x00]*$")], ...] = ()
     """The directories that get a `B3SUMS`."""
-
-
-ENGINE = r"local://(?P<processes>[1-9][0-9]{0,3})|dask://(?P<address>[^\s/]*)|mpi://"
-"""A pattern for the URL of an engine."""
 
 
 class ModuleEngine(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ import errno
 import os
 from typing import NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_program.engine.signs import TaskError
+from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath, show
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_ENTERED, NOT_MOUNTED
 
@@ -67,7 +68,7 @@ class ScanOptions(NamedTuple):
     """Directories to read concurrently, from 1; on a cold cache more than the cores pay off."""
 
 
-class ScanError(HuaiError):
+class ScanError(TaskError):
     """The tree cannot be scanned at all."""
 
     exit_code = ExitCode.FILE_IO

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from huai_program.engine import tasks
 from huai_schema.errors import HuaiError
-from huai_server.commit import engine
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitOptions, CommitResult
 from huai_server.commit.shard_scan import ShardTask, scan_shard
@@ -17,7 +17,7 @@ from tests.support.sharded import SerialExecutor, configure
 
 def by_engine(ground: Ground) -> Committing:
     """Two shards, with a file that has names in both, and changes in one."""
-    ground.patch.setattr(engine, "open_engine", lambda _: SerialExecutor)
+    ground.patch.setattr(tasks, "open_engine", lambda _: SerialExecutor)
     upstream = Upstream(ground.folder)
     configure(upstream, shard_entries=20)
     for number in range(30):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from huai_program.cli.options import wait_option
+from huai_program.cli.options import engine_option, wait_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import each_module, engine_option, modules_options
+from huai_server.cli.options import each_module, modules_options
 from huai_server.cli.progress import Progress
 from huai_server.cli.report import difference_line, problem_values, show_problems
 

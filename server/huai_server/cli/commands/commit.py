@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from huai_program.cli.options import wait_option
+from huai_program.cli.options import engine_option, wait_option
 from huai_server.actions import modules
 from huai_server.actions.modules import Committed
 from huai_server.cli.after_commit_report import show_after_commit
@@ -16,7 +16,6 @@ from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import (
     choose_modules,
     console_options,
-    engine_option,
     modules_options,
     run_all,
 )

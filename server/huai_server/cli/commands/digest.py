@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
+from huai_program.cli.options import engine_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     each_module,
-    engine_option,
     modules_options,
     read_limits_options,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from huai_program.cli.options import engine_option
 from huai_program.humanize import counted, human, moment
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
@@ -16,7 +17,6 @@ from huai_server.cli.notified import run_and_notify
 from huai_server.cli.options import (
     choose_modules,
     console_options,
-    engine_option,
     modules_options,
     read_limits_options,
     run_all,

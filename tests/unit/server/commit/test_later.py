@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from blake3 import blake3
 
+from huai_program.engine import tasks
 from huai_program.locking import locked
 from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
-from huai_server.commit import engine, later
+from huai_server.commit import later
 from huai_server.commit.later import DigestResult, digest_tree
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.state.errors import UsageError
@@ -221,7 +222,7 @@ def test_a_process_of_an_engine_does_not_wait_for_a_commit(
             with locked(upstream.places.lock):
                 return super().submit(*args, **kwargs)
 
-    monkeypatch.setattr(engine, "open_engine", lambda _: CommitMeanwhile)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: CommitMeanwhile)
     result = digest_tree(NAME, upstream.module, upstream.places, ALL, engine="local://1")
     assert (result.missing, result.hashed_files, result.problems) == (0, 3, ())
     assert len(running) == 3 + times
@@ -247,7 +248,7 @@ def test_only_the_first_list_is_too_large_for_the_time(
     upstream.commit()
     configure(upstream, digest="later")
     monkeypatch.setattr(later, "_BATCH", 1)
-    monkeypatch.setattr(engine, "open_engine", lambda _: Slow)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: Slow)
     limits = ReadLimits(seconds=0.2, rate=1)
     result = digest_tree(NAME, upstream.module, upstream.places, limits, engine="local://1")
     assert (result.missing, result.hashed_files) == (3, 0)

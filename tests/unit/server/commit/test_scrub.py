@@ -11,12 +11,13 @@ import pytest
 from blake3 import blake3
 from msgspec.structs import replace
 
+from huai_program.engine import tasks
+from huai_program.engine.signs import RECORD
 from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
-from huai_server.commit import engine, scrub
+from huai_server.commit import scrub
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
-from huai_server.commit.shard_record import RECORD
 from huai_server.scan.root import EmptyRootError
 from huai_server.state.errors import UsageError
 from huai_server.store.repository import NoCommitError
@@ -301,7 +302,7 @@ def test_the_findings_of_another_node_are_looked_at_here(
     def lie(_: object, __: object, ___: object, files: list[Any]) -> Any:
         return len(files), [(0, (None, errno.EIO)), *((row, (None, 0)) for row in (1, 2, 3))]
 
-    monkeypatch.setattr(engine, "open_engine", lambda _: SerialExecutor)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: SerialExecutor)
     monkeypatch.setattr(scrub, "_READER", scrub._READER._replace(read=lie))
     configure(upstream)
     rot(upstream, "b/c")
@@ -313,29 +314,29 @@ def test_a_process_of_a_killed_run_answers_nobody(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It found the file sound, and writes its record when the next run has read the damage."""
-    tasks: list[dict[str, Any]] = []
+    orphans: list[dict[str, Any]] = []
 
     class Killed(SerialExecutor):
         def submit(self, _: Any, /, *args: Any, **__: Any) -> "Future[Any]":
-            tasks.append(json.loads(args[1]))
+            orphans.append(json.loads(args[1]))
             raise KeyboardInterrupt
 
     class Late(SerialExecutor):
         def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
             done = super().submit(*args, **kwargs)
-            for task in tasks:
+            for task in orphans:
                 place = Path(task["folder"], task["key"] + RECORD)
                 scrub._READER.record.save(place, scrub._ListFindings(len(task["files"]), []))
             return done
 
     configure(upstream)
-    monkeypatch.setattr(engine, "open_engine", lambda _: Killed)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: Killed)
     with pytest.raises(KeyboardInterrupt):
         scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
     rot(upstream, "b/c")
-    monkeypatch.setattr(engine, "open_engine", lambda _: Late)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: Late)
     result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")
-    assert (len(tasks), result.files, damaged(result)) == (1, 4, ["b/c"])
+    assert (len(orphans), result.files, damaged(result)) == (1, 4, ["b/c"])
 
 
 def test_a_list_that_has_a_result_is_not_read_again(
@@ -352,7 +353,7 @@ def test_a_list_that_has_a_result_is_not_read_again(
             super().submit(*args, **kwargs)
             return super().submit(*args, **kwargs)
 
-    monkeypatch.setattr(engine, "open_engine", lambda _: Twice)
+    monkeypatch.setattr(tasks, "open_engine", lambda _: Twice)
     monkeypatch.setattr(scrub, "_READER", scrub._READER._replace(read=count))
     configure(upstream)
     result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True, engine="serial")

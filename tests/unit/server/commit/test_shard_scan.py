@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from huai_program.engine.tasks import run_task
 from huai_schema import __version__
-from huai_server.commit.engine import run_task
 from huai_server.commit.shard_plan import plan_shards
 from huai_server.commit.shard_record import NO_BASE
 from huai_server.commit.shard_scan import ShardTask, scan

@@ -24,31 +24,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
+from huai_program.engine import ENGINE
+from huai_program.engine.signs import BEGAN, RECORD, EngineError, TaskError, check_version
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.commit.shard_record import BEGAN, RECORD, check_version
-from huai_server.config.tables import ENGINE, ModuleEngine
-from huai_server.scan.types import ScanError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from huai_server.commit.dask_engine import DaskExecutor
+    from huai_program.engine.dask_engine import DaskExecutor
 
 _POLL = 0.5
 """The longest time between two looks at signs of life, in seconds."""
 _COPIES = 2
 _SILENCE = 5
 """The deadlines without a sign of life of any task after which a run ends."""
-
-
-class EngineError(HuaiError):
-    """The engine cannot be used, or a task failed in a way in which all others would fail."""
-
-    def __init__(self, message: str, hint: str, code: ExitCode = ExitCode.NETWORK) -> None:
-        """`code` is the exit code of the program."""
-        super().__init__(message, hint=hint)
-        self.exit_code = code  # type: ignore[misc] # that of the task
 
 
 class Task(NamedTuple):
@@ -98,13 +88,14 @@ def open_engine(url: str) -> Callable[[], Executor]:
     executor: Callable[[], Executor]
     try:  # few need one of them
         if library == "dask":
-            from huai_server.commit.dask_engine import DaskExecutor
+            from huai_program.engine.dask_engine import DaskExecutor
 
             executor = partial(DaskExecutor, match["address"])
         else:
-            from huai_server.commit.mpi_engine import MpiExecutor
+            from huai_program.engine.mpi_engine import MpiExecutor
 
-            executor, hint = MpiExecutor, "start this by mpiexec -n 9 python -m huai_server.mpi"
+            executor = MpiExecutor
+            hint = "start this by mpiexec -n 9 python -m huai_server.mpi, or huai_client.mpi"
     except ModuleNotFoundError as error:
         raise EngineError(
             f"{url}: {error.name} is not installed",
@@ -121,25 +112,22 @@ def open_engine(url: str) -> Callable[[], Executor]:
     return connect
 
 
-def labels_at(url: str, configured: ModuleEngine) -> dict[bytes, str]:
-    """Return the labels of directories that count for the engine at `url`: a cluster of Dask."""
-    return configured.labels if url.startswith("dask://") and url != "dask://" else {}
-
-
 @contextmanager
 def running(
     start: Callable[[], Executor],
     deadline: float,
     on_tasks: Callable[[int, int], None] = lambda _done, _all: None,
+    on_end: Callable[[Task], None] = lambda _task: None,
 ) -> Iterator[Callable[[list[Task]], None]]:
     """Yield a function that runs tasks on an engine, and waits until they are done or have failed.
 
-    `on_tasks` is called with the number of tasks that have ended, and of all.
+    `on_tasks` is called with the number of tasks that have ended, and of all; `on_end` with each
+    that ends.
     The engine is started with the first tasks.  After `deadline` seconds without a sign of life a
     task is run again, once.  The function raises `EngineError` if the engine cannot be used, or for
-    any error of a task but a `ScanError`.
+    any error of a task but a `TaskError`.
     """
-    run = _Run(start, deadline, on_tasks)
+    run = _Run(start, deadline, on_tasks, on_end)
     try:
         yield run.finish
     finally:
@@ -154,10 +142,12 @@ class _Run:
         start: Callable[[], Executor],
         deadline: float,
         on_tasks: Callable[[int, int], None],
+        on_end: Callable[[Task], None],
     ) -> None:
         self._start = start
         self._deadline = deadline
         self._on_tasks = on_tasks
+        self._on_end = on_end
         self._pending: dict[str, Task] = {}
         self._done: SimpleQueue[tuple[str, Future[str]]] = SimpleQueue()
         self._copies: dict[str, int] = {}
@@ -201,10 +191,13 @@ class _Run:
 
     def close(self) -> None:
         """End the engine; processes of this machine are killed, as one may be stopped."""
-        if self._engine:
+        pool = isinstance(self._engine, ProcessPoolExecutor)
+        if self._engine and not pool:
             self._engine.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.kill()
+        if self._engine and pool:
+            self._engine.shutdown()  # it warns of semaphores if the program ends before
 
     def _submit(self, key: str) -> "Future[str]":
         """Start a task, on another engine if the present one is broken; return its future.
@@ -242,7 +235,7 @@ class _Run:
         if future.cancelled():
             raise EngineError(
                 "the engine dropped its tasks: its scheduler is gone",
-                "run this again: what is finished is not read again",
+                "start it, and run this again",
             )
         failure = future.exception()
         if failure is None:
@@ -250,7 +243,7 @@ class _Run:
             if answer.code:
                 raise EngineError(answer.message, answer.hint, answer.code)
             if not answer.message or task.record.exists():
-                del self._pending[key]
+                self._end(key)
                 return
         elif not isinstance(failure, BrokenExecutor):
             raise EngineError(
@@ -263,11 +256,15 @@ class _Run:
         has_begun = self._sign(key) is not None
         self._copies[key] += has_begun
         if self._copies[key] >= _COPIES:
-            del self._pending[key]
+            self._end(key)
         elif failure is not None and has_begun:
             self._alone[key] = None
         else:
             self._submit(key)
+
+    def _end(self, key: str) -> None:
+        """End a task, with or without a record."""
+        self._on_end(self._pending.pop(key))
 
     def _look(self) -> None:
         """Submit a task again after a deadline without a sign of life; the second time, end it.
@@ -298,14 +295,13 @@ class _Run:
                 self._fell_silent = True
                 self._copies[key] += 1
                 if self._copies[key] >= _COPIES:
-                    del self._pending[key]
+                    self._end(key)
                 else:
                     self._submit(key)
         if self._fell_silent and now - self._last_sign > _SILENCE * self._deadline:
             raise EngineError(
                 "no process of the engine gives a sign of life",
-                "look for stopped processes and storage that hangs, and run this again: what is "
-                "finished is not read again",
+                "look for stopped processes and storage that hangs, and run this again",
             )
 
     def _end_workerless(self, keys: list[str]) -> list[str]:
@@ -315,7 +311,7 @@ class _Run:
             missing = cast("DaskExecutor", self._engine).missing(labels)
             for key in keys:
                 if self._pending[key].label in missing:
-                    del self._pending[key]
+                    self._end(key)
         return [key for key in keys if key in self._pending]
 
     def _sign(self, key: str) -> float | None:
@@ -340,9 +336,12 @@ def run_task(work: Callable[[str], object], text: str, title: str, version: str)
         check_version(version)
         work(text)
     except HuaiError as error:
-        code = ExitCode.OK if isinstance(error, ScanError) else error.exit_code
+        code = ExitCode.OK if isinstance(error, TaskError) else error.exit_code
         where = f"{socket.gethostname()}: {title}: {error.message}"
         failure = _Failure(where, error.hint, code)
+    except OSError as error:
+        where = f"{socket.gethostname()}: {title}: {error}"
+        failure = _Failure(where, "look at the disks of that machine", ExitCode.FILE_IO)
     return msgspec.json.encode(failure).decode()
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
+from huai_program.engine import tasks
+from huai_program.engine.signs import BEGAN, EngineError
+from huai_program.engine.tasks import Task
 from huai_schema import __version__
 from huai_schema.errors import ExitCode
-from huai_server.commit import engine
-from huai_server.commit.engine import Task
-from huai_server.commit.shard_record import BEGAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class FakeExecutor(Executor):
         return labels - {"present"}
 
     def submit(self, function: Any, /, *args: Any, **_: Any) -> "Future[Any]":
-        assert function is engine.run_task
+        assert function is tasks.run_task
         if self._broken:
             raise BrokenExecutor
         self.tasks.append(args)
@@ -62,7 +62,7 @@ def run_task(settle: Settle, task: Task, deadline: float = 60) -> list[FakeExecu
         started.append(FakeExecutor(settle))
         return started[-1]
 
-    with engine.running(start, deadline) as run:
+    with tasks.running(start, deadline) as run:
         run([task])
     return started
 
@@ -85,7 +85,7 @@ def dropped(future: "Future[Any]", _: object) -> None:
     ],
 )
 def test_a_run_ends_if_no_task_can_run(task: Task, settle: Settle, code: int, words: str) -> None:
-    with pytest.raises(engine.EngineError) as failed:
+    with pytest.raises(EngineError) as failed:
         run_task(settle, task)
     assert failed.value.exit_code == code
     assert words in f"{failed.value.message} {failed.value.hint}"
@@ -94,9 +94,9 @@ def test_a_run_ends_if_no_task_can_run(task: Task, settle: Settle, code: int, wo
 def test_a_worker_of_another_version_refuses_the_task(task: Task) -> None:
     def settle(future: "Future[Any]", call: tuple[Any, ...]) -> None:
         assert call[-1] == __version__
-        future.set_result(engine.run_task(call[0], call[1], call[2], "0"))
+        future.set_result(tasks.run_task(call[0], call[1], call[2], "0"))
 
-    with pytest.raises(engine.EngineError) as failed:
+    with pytest.raises(EngineError) as failed:
         run_task(settle, task)
     assert failed.value.exit_code == ExitCode.REQUIREMENT
 
@@ -114,7 +114,7 @@ def test_a_sign_of_an_earlier_process_is_not_silence(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The task waits for a worker longer than the deadline."""
-    monkeypatch.setattr(engine, "_POLL", 0.01)
+    monkeypatch.setattr(tasks, "_POLL", 0.01)
     (task.folder / (task.key + BEGAN)).touch()
 
     def finish(future: "Future[Any]") -> None:
@@ -137,8 +137,8 @@ def test_one_kill_of_a_task_with_two_copies_counts_once(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both tasks are submitted twice before they begin; one copy of `task` is not killed."""
-    monkeypatch.setattr(engine, "_POLL", 0.01)
-    tasks = [task, task._replace(key="b")]
+    monkeypatch.setattr(tasks, "_POLL", 0.01)
+    task_pair = [task, task._replace(key="b")]
     futures: list[Future[Any]] = []
 
     def settle(future: "Future[Any]", _: object) -> None:
@@ -150,12 +150,12 @@ def test_one_kill_of_a_task_with_two_copies_counts_once(
                 killed.set_exception(BrokenExecutor())
         if len(futures) in {4, 5}:
             finished = len(futures) - 4
-            tasks[finished].record.touch()
+            task_pair[finished].record.touch()
             futures[2 + 2 * finished].set_result("{}")
 
-    with engine.running(lambda: FakeExecutor(settle), -1) as run:
-        run(tasks)
-    assert all(task.record.exists() for task in tasks)
+    with tasks.running(lambda: FakeExecutor(settle), -1) as run:
+        run(task_pair)
+    assert all(task.record.exists() for task in task_pair)
     assert len(futures) == 5
 
 
@@ -163,7 +163,7 @@ def test_a_copy_behind_a_stopped_process_is_not_waited_for(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first copy never begins, the second one is killed."""
-    monkeypatch.setattr(engine, "_POLL", 0.01)
+    monkeypatch.setattr(tasks, "_POLL", 0.01)
     futures: list[Future[Any]] = []
 
     def settle(future: "Future[Any]", _: object) -> None:
@@ -182,25 +182,25 @@ def test_a_copy_behind_a_stopped_process_is_not_waited_for(
 def test_a_task_whose_label_no_worker_has_fails_alone(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_POLL", 0.01)
-    tasks = [task._replace(key=label, label=label) for label in ("missing", "present")]
+    monkeypatch.setattr(tasks, "_POLL", 0.01)
+    labelled = [task._replace(key=label, label=label) for label in ("missing", "present")]
     futures: list[Future[Any]] = []
 
     def settle(future: "Future[Any]", _: object) -> None:
         futures.append(future)
         if len(futures) == 3:  # the other one was submitted again
-            tasks[1].record.touch()
+            labelled[1].record.touch()
             future.set_result("{}")
 
-    with engine.running(lambda: FakeExecutor(settle), 0.1) as run:
-        run(tasks)
-    assert [each.record.exists() for each in tasks] == [False, True]
+    with tasks.running(lambda: FakeExecutor(settle), 0.1) as run:
+        run(labelled)
+    assert [each.record.exists() for each in labelled] == [False, True]
 
 
 def test_a_run_ends_if_all_processes_are_silent(
     task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_POLL", 0.01)
+    monkeypatch.setattr(tasks, "_POLL", 0.01)
     copies: list[object] = []
 
     def settle(future: "Future[Any]", _: object) -> None:
@@ -208,7 +208,7 @@ def test_a_run_ends_if_all_processes_are_silent(
         if len(copies) == 1:  # the second one waits behind the first
             (task.folder / (task.key + BEGAN)).touch()
 
-    with pytest.raises(engine.EngineError, match="no process of the engine gives a sign of life"):
+    with pytest.raises(EngineError, match="no process of the engine gives a sign of life"):
         run_task(settle, task, 0.1)
 
 
@@ -216,5 +216,5 @@ def test_an_engine_is_started_with_the_first_task() -> None:
     def start() -> Executor:
         raise AssertionError("nothing is to be done")
 
-    with engine.running(start, 60) as run:
+    with tasks.running(start, 60) as run:
         run([])
