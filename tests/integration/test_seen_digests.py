@@ -19,6 +19,7 @@ from huai_client.tree import View
 from huai_client.tree.hashing import digest_of
 from huai_client.verify import jobs
 from huai_client.verify.queue import VerifyRequest
+from huai_client.verify.segments import Comparison
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from tests.integration.test_list_command import without_links
@@ -362,7 +363,7 @@ def test_a_changed_state_file_starts_nothing_over(
 
     monkeypatch.setattr(View, "open_file", open_file)
     run, differences = patrol(down, VerifyRequest(content=True))
-    monkeypatch.setattr(run, "_pauses", lambda: True)
+    monkeypatch.setattr(Comparison, "_pauses", lambda *_: True)
     run.run(wait=0)
     assert not run.left
     assert sorted(each.path for each in differences) == [b"pool/2", b"pool/deep/4"]

@@ -210,7 +210,7 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
         bytes=tally.bytes,
         seen=tally.seen_files,
         undigested=tally.undigested,
-        left=run.left,
+        left=run.left + run.failed,
         sample=request.sample,
         seed=None if request.sample is None else request.seed,
     )
@@ -221,6 +221,11 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
             f"{counted(tally.undigested, 'file has', 'files have')} no digest, or may not be read "
             "by their owner: only their size and time were compared, as in a transfer"
         )
+    if run.failed:
+        console.warning(
+            f"{counted(run.failed, 'part was', 'parts were')} not compared, because the processes "
+            "that should do it failed; look into their logs and the kernel's, and verify again"
+        )
     for line in _lines(run, request, differences):
         console.info(f"{console.module}: {line}")
 
@@ -228,7 +233,7 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
 def verifying_line(tally: VerifyTotals) -> str:
     """Return what a `verify` has done so far."""
     entries = counted(tally.entries, "entry", "entries")
-    return f"{entries} looked at, {human(progress_so_far()[1])} read"
+    return f"{entries} looked at, {human(max(progress_so_far()[1], tally.bytes))} read"
 
 
 def unreadable_line(unreadable: list[Difference]) -> str:
@@ -245,7 +250,7 @@ def _lines(run: VerifyRun, request: VerifyRequest, differences: int) -> list[str
         compared += f", {counted(tally.hashed, 'file')} read ({human(tally.bytes)})"
     if tally.seen_files:
         compared += f", {tally.seen_files:,} of them compared with their digests as seen on arrival"
-    is_complete = not (run.left or request.path or request.sample is not None)
+    is_complete = not (run.left or run.failed or request.path or request.sample is not None)
     if differences:
         verdict = counted(differences, "path differs", "paths differ")
     else:

@@ -63,6 +63,8 @@ class ModulePlaces(Struct, frozen=True):
     """The digests that files had when they arrived, if the upstream states none."""
     verifying = _File("verifying")
     """The lock of a running `verify`, which leaves `lock` to runs that change the tree."""
+    tasks = _File("verify-tasks")
+    """The results of processes that compare the tree for `verify`, while it runs."""
     repository = _File("repository.git")
     """The fetched metadata, a bare git repository."""
     lock = _File("lock")

@@ -177,6 +177,10 @@ class VerificationRecord(Database):
         )
         self._db.execute("DELETE FROM unfinished WHERE content = ? AND key = ?", (content, key))
 
+    def skip(self, path: RelPath) -> None:
+        """Treat a part as done by this run, without a time."""
+        self._db.execute("UPDATE parts SET run = ? WHERE key = ?", (self._run, _key(path)))
+
     def record_position(self, part: Unfinished, *, content: bool) -> None:
         """Record how far a part was verified, in place of the unfinished one of this `content`."""
         key = _key(part.path)

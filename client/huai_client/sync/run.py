@@ -155,8 +155,8 @@ class Run:
     def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, repair it on request; return the exit code.
 
-        `DIFFERS` if a difference is left, or the code of a failed repair.  Waits for the lock of
-        `verify`, and for a repair once more, for the module's.
+        `DIFFERS` if a difference is left, or a part that an engine could not compare; or the code
+        of a failed repair.  Waits for the lock of `verify`, and to repair for the module's.
         """
         from huai_client.verify.run import VerifyRun
 
@@ -178,22 +178,23 @@ class Run:
                 verifying.run(wait=wait)
             self._report.verified(verifying, request, differences)
             run_log.verified(differences, content=request.content)
-            if not damage:
-                return ExitCode.DIFFERS if differences else ExitCode.OK
-            run_log.set_kind("repair")
-            with module_lock(self._paths, wait=wait):
-                self._finish_patches()
-                sync = self._sync(options)
-                result = sync.repair(damage, self._observer(run_log))
-                code = self._conclude(result, run_log)
-            if code != ExitCode.OK or result.prepared is None:
-                return code
-            unreadable = _unreadable(damage, result.prepared)
-            verifying.repaired([each.path for each in unreadable])
-            if not unreadable:
-                return code
-            self._report.unreadable(unreadable)
-            return run_log.unrepaired(len(unreadable))
+            code = ExitCode.DIFFERS if differences else ExitCode.OK
+            if damage:
+                run_log.set_kind("repair")
+                with module_lock(self._paths, wait=wait):
+                    self._finish_patches()
+                    sync = self._sync(options)
+                    result = sync.repair(damage, self._observer(run_log))
+                    code = self._conclude(result, run_log)
+                if code == ExitCode.OK and result.prepared is not None:
+                    unreadable = _unreadable(damage, result.prepared)
+                    verifying.repaired([each.path for each in unreadable])
+                    if unreadable:
+                        self._report.unreadable(unreadable)
+                        return run_log.unrepaired(len(unreadable))
+            if code == ExitCode.OK and verifying.failed:
+                return run_log.uncompared(verifying.failed)
+            return code
 
     # A sync, from the outside in
 

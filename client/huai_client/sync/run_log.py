@@ -98,6 +98,12 @@ class RunLog(AbstractContextManager["RunLog"]):
         self._note(code=int(ExitCode.DIFFERS), reason=reason, differences=count)
         return ExitCode.DIFFERS
 
+    def uncompared(self, count: int) -> ExitCode:
+        """Note that an engine could not compare `count` parts; return `DIFFERS`."""
+        reason = counted(count, "part was not compared", "parts were not compared")
+        self._note(code=int(ExitCode.DIFFERS), reason=reason)
+        return ExitCode.DIFFERS
+
     def _note(self, **values: Any) -> None:
         self.record = replace(self.record, **values)
 

@@ -44,6 +44,11 @@ class VerifyTotals:
     undigested: int = 0
     """Files of which only attributes were compared: they have no digest, or an unreadable mode."""
 
+    def add(self, more: "VerifyTotals") -> None:
+        """Add the totals of another process."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+
 
 def check_steps(
     view: View,

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TypeAlias
 
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
@@ -28,6 +29,8 @@ from huai_program.locking import holder
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 
+Stamp: TypeAlias = tuple[int, int, int] | None
+"""A value that changes whenever the state file is replaced."""
 _OF_CONTENT = frozenset({"size", "mtime", "digest"})
 _POLL_SECONDS = 0.1
 
@@ -45,7 +48,7 @@ class ExpectedTree:
         self.seen_digests = seen_digests
         self._places = mirror.paths
         self._module = mirror.config
-        self._stamp, state = _steady(mirror.paths)
+        self.stamp, state = _steady(mirror.paths)
         self.applied = applied_id(state, mirror.upstream_name)
         commit = Repository(mirror.paths.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
@@ -55,7 +58,7 @@ class ExpectedTree:
 
     def holds(self) -> bool:
         """Return True if no run has changed the tree since, or was about to."""
-        return _stamp(self._places) == self._stamp
+        return _stamp(self._places) == self.stamp
 
     def required(self, entries: Iterable[Entry]) -> Iterable[Entry]:
         """Return those of `entries` that are not protected, so that this tree has to have them."""
@@ -109,7 +112,7 @@ class ExpectedTree:
         return {each.path for each in delayed_record.load(self._places.delayed)}
 
 
-def _steady(places: ModulePlaces) -> tuple[object, State]:
+def _steady(places: ModulePlaces) -> tuple[Stamp, State]:
     """Wait until no run changes the tree; return the stamp of the state file, and the state."""
     while True:
         stamp = _stamp(places)
@@ -124,8 +127,8 @@ def _runs(places: ModulePlaces) -> bool:
     return holder(places.lock) not in (None, os.getpid())
 
 
-def _stamp(places: ModulePlaces) -> object:
-    """Return a value that changes whenever the state file is replaced."""
+def _stamp(places: ModulePlaces) -> Stamp:
+    """Return the stamp of the state file, None without one."""
     try:
         status = os.stat(places.state)
     except FileNotFoundError:

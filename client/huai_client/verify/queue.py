@@ -31,6 +31,8 @@ class VerifyRequest(NamedTuple):
     """The time to stop; a run with a deadline continues the part that an earlier one began."""
     repair: bool = False
     """Begin with the parts in which something differed."""
+    engine: str = ""
+    """The URL of the engine whose processes compare the parts; empty for this process."""
 
     @property
     def limited(self) -> bool:
@@ -56,12 +58,17 @@ class Queue:
         self._before: dict[RelPath, int] = {}
         """The number of differing paths that an earlier run found, by the part that it began."""
 
+    def has_parts(self, selection: Selection) -> bool:
+        """Return True if the request asks for parts, not for a sample or a path in a part."""
+        request = self._request
+        return request.sample is None and part_at(selection, request.path) is not None
+
     def jobs(self, selection: Selection) -> Iterator[VerifyJob]:
         """Yield the jobs that the request asks for: a sample, a path, or parts, oldest first."""
         request = self._request
         if request.sample is not None:
             yield SampleJob(request.sample, request.seed)
-        elif part_at(selection, request.path) is None:
+        elif not self.has_parts(selection):
             yield PathJob(request.path)
         else:
             yield from self._parts()
@@ -71,16 +78,16 @@ class Queue:
         interrupted = self._interrupted()
         if interrupted is not None:
             yield PartJob(interrupted.path)
-        while paths := self._due():
+        while paths := self.due():
             for path in paths:
                 yield PartJob(path)
 
-    def _due(self) -> list[RelPath]:
-        """Write pending results, and return the parts that are due."""
+    def due(self, most: int = _BATCH) -> list[RelPath]:
+        """Write pending results, and return at most `most` parts that are due."""
         self.flush()
         request = self._request
         return self._record.due(
-            request.path, content=request.content, damaged_first=request.repair, most=_BATCH
+            request.path, content=request.content, damaged_first=request.repair, most=most
         )
 
     def _interrupted(self) -> Unfinished | None:
@@ -108,14 +115,13 @@ class Queue:
             with self._record.writing():
                 self._record.record_position(at, content=self._request.content)
 
-    def record_completed(self, job: VerifyJob, part: Unfinished, selection: Selection) -> None:
-        """Note that a job was completed, compared with `selection`; only a part is recorded.
+    def record_completed(self, job: VerifyJob, part: Unfinished, identity: bytes) -> None:
+        """Note that a job was completed; only a part is recorded, with its compared `identity`.
 
         `flush` writes that, called here every two seconds.
         """
         if isinstance(job, PartJob):
-            now = part_at(selection, job.path)
-            self._ended.append((part, now.identity if now else b""))
+            self._ended.append((part, identity))
         if time.monotonic() >= self._next_flush:
             self.flush()
 

@@ -6,7 +6,7 @@ is not released before the end, they are compared without it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifferen
 from huai_client.diff.table import compare_path
 from huai_client.plan.protect import without_expected
 from huai_client.tree import PathError, View
-from huai_client.verify.expected import ExpectedTree
+from huai_client.verify.expected import ExpectedTree, Stamp
 from huai_program.locking import LockedError, locked
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
@@ -29,7 +29,8 @@ class _Doubt(NamedTuple):
     part: RelPath
     """The part with the path."""
     deviation: FoundDifference
-    expected: ExpectedTree
+    stamp: Stamp
+    """The stamp of the tree that was expected."""
 
 
 class Recheck:
@@ -43,18 +44,11 @@ class Recheck:
         self.counts: Counter[RelPath] = Counter()
         """The number of paths that differ or seem to, by part."""
 
-    def add(
-        self, part: RelPath, deviations: Iterable[FoundDifference], expected: ExpectedTree
-    ) -> None:
-        """Add the differences of the part at `part` from `expected`, except those on purpose."""
-        new = [
-            _Doubt(part, each, expected)
-            for each in deviations
-            if not expected.is_expected_deviation(each)
-        ]
-        self._pending += new
-        if new:
-            self.counts[part] += len(new)
+    def add(self, part: RelPath, deviations: Sequence[FoundDifference], stamp: Stamp) -> None:
+        """Add the differences of the part at `part` from the tree with this stamp."""
+        self._pending += (_Doubt(part, each, stamp) for each in deviations)
+        if deviations:
+            self.counts[part] += len(deviations)
 
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
         """If the lock is free, compare the paths again, and report those that do differ.
@@ -78,7 +72,7 @@ class Recheck:
         """Compare all pending paths; correct the counts, and report those that do differ."""
         view.refresh()
         pending, self._pending = self._pending, []
-        old = [each.deviation.difference.path for each in pending if each.expected is not expected]
+        old = [each.deviation.difference.path for each in pending if each.stamp != expected.stamp]
         required = expected.required_at(old)
         for part, doubts in groupby(pending, key=lambda doubt: doubt.part):
             again = [
@@ -102,7 +96,7 @@ def _compare_path_again(
     path = difference.path
     if difference.kind is DifferenceKind.UNREADABLE:
         return difference
-    now = former if expected is doubt.expected else expected_now.get(path)
+    now = former if expected.stamp == doubt.stamp else expected_now.get(path)
     try:
         if now is None:
             strange = former is None and view.stat(path) is not None

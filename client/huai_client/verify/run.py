@@ -1,43 +1,24 @@
 """One run of `verify`: it executes the jobs, and reports differences.
 
-Holds no lock while it reads, so a sync never waits for it; results from a time when the tree was
-changed are discarded, and the paths are read again.
+Holds no lock while it reads, so a sync never waits for it.
 Rule: a part is recorded as verified when all of it was read, with the number of paths that differ.
 """
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.candidate import Difference, DifferenceKind, FoundDifference
-from huai_client.diff.remains import check_destination
-from huai_client.state.seen import SeenDigests
-from huai_client.state.state import StateError
-from huai_client.state.verification import VerificationRecord
-from huai_client.tree import View
-from huai_client.verify.check import VerifyTotals, check_steps
+from huai_client.diff.candidate import Difference
+from huai_client.state.verification import Unfinished, VerificationRecord
+from huai_client.verify.check import VerifyTotals
 from huai_client.verify.expected import ExpectedTree
-from huai_client.verify.jobs import VerifyJob
+from huai_client.verify.jobs import PartJob, VerifyJob
 from huai_client.verify.parts import follow_selection
 from huai_client.verify.queue import Queue, VerifyRequest
 from huai_client.verify.recheck import Recheck
-from huai_program.priority import idle_disk
-from huai_schema.errors import HuaiError
+from huai_client.verify.segments import Comparison, Segment
 from huai_schema.paths import RelPath, ancestors
-
-_SLICE_SECONDS = 2.0
-"""The interval at which to check that the applied commit is still the same."""
-
-
-class _Segment(NamedTuple):
-    """The differences between two checkpoints."""
-
-    deviations: list[FoundDifference]
-    position: bytes | None
-    """The order of the second checkpoint; None at the end of the job."""
 
 
 class VerifyRun:
@@ -50,13 +31,13 @@ class VerifyRun:
         self._mirror = mirror
         self._request = request
         self._recheck = Recheck(mirror.paths.lock, on_difference)
-        self._expected: ExpectedTree | None = None
-        self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
         """The number of paths that still differ after a repair, by part."""
         self.tally = VerifyTotals()
         self.left = 0
         """The number of parts that were not verified because the time was over."""
+        self.failed = 0
+        """The number of parts that no process of the engine could compare."""
         self.unopened = ""
         """The reason why the digests seen on arrival cannot be read; empty if they can."""
 
@@ -64,24 +45,26 @@ class VerifyRun:
         """Verify all jobs, or as many as the time allows; report differences, and record the parts.
 
         `wait` is the time in seconds to wait at the end for a run that changes the tree; after it
-        the differences are reported nevertheless.  Sets `left` and `unopened`.  Raises
+        the differences are reported nevertheless.  Sets `left`, `failed` and `unopened`.  Raises
         `DestinationError` if the tree seems unmounted, `NoSuchPathError` for an unknown path,
-        `NotSyncedError` without an applied commit.
+        `NotSyncedError` without an applied commit, and `EngineError`.
         """
         with (
-            View(self._mirror.dest, owners=self._mirror.config.owners) as view,
             VerificationRecord(self._mirror.paths.verified) as record,
-            self._opened_digests() as self._seen_digests,
-            idle_disk(),
+            Comparison.opened(
+                self._mirror,
+                self.tally,
+                partial(_follow, record),
+                content=self._request.content,
+            ) as comparison,
         ):
-            selection = self._now(record).selection
-            check_destination(view, [selection])
-            queue = Queue(record, self._request)
-            for job in queue.jobs(selection):
-                if not self._do_job(view, record, queue, job):
-                    self.left = queue.left()
-                    break
-            self._recheck.settle_all(view, lambda: self._now(record), wait=wait)
+            self.unopened = comparison.unopened
+            queue, selection = Queue(record, self._request), comparison.now().selection
+            if self._request.engine and queue.has_parts(selection):
+                self._do_parts(comparison, record, queue)
+            else:
+                self._do_jobs(comparison, queue, queue.jobs(selection))
+            self._recheck.settle_all(comparison.view, comparison.now, wait=wait)
             queue.correct(self._recheck.counts)
             self._after_repair = queue.repaired(self._recheck.counts)
 
@@ -95,83 +78,55 @@ class VerifyRun:
             for part, count in left.items():
                 record.record_damage(part, count)
 
-    def _opened_digests(self) -> AbstractContextManager[SeenDigests | None]:
-        """Open the digests seen on arrival; None, with `unopened`, if that fails or without any."""
-        path = self._mirror.paths.seen_digests
-        try:
-            if self._request.content and path.exists():
-                return SeenDigests(path)
-        except StateError as error:
-            self.unopened = f"{error.message}; {error.hint}"
-        return nullcontext()
+    def _do_jobs(self, comparison: Comparison, queue: Queue, jobs: Iterable[VerifyJob]) -> None:
+        """Do jobs one after the other, and record the progress, until the time is over."""
+        deadline = self._request.deadline
+        for job in jobs:
+            began = queue.beginning(job)
+            for segment in comparison.segments(job, began.position, deadline):
+                reached = self._add(queue, job, began, segment)
+                if segment.position is not None:
+                    queue.record_position(job, reached)
+                    if deadline.over:
+                        self.left = queue.left()
+                        return
+                    self._recheck.settle(comparison.view, comparison.now)
 
-    def _now(self, record: VerificationRecord) -> ExpectedTree:
-        """Return the tree that is expected now; if a sync changed it, adapt `record` to that."""
-        if self._expected is None or not self._expected.holds():
-            self._expected = ExpectedTree(self._mirror, self._seen_digests)
-            follow_selection(record, self._expected.applied, self._expected.selection)
-        return self._expected
+    def _do_parts(self, comparison: Comparison, record: VerificationRecord, queue: Queue) -> None:
+        """Let an engine compare the parts, and record them, until the time is over."""
+        from huai_client.verify.part_tasks import MOST, started_engine  # loads multiprocessing
 
-    def _do_job(self, view: View, record: VerificationRecord, queue: Queue, job: VerifyJob) -> bool:
-        """Do a job and record its progress; return False if the time was over before its end."""
-        part = queue.beginning(job)
-        before = part.damaged
-        while True:
-            expected = self._now(record)
-            for segment in self._segments(view, expected, job, part.position):
-                self._recheck.add(job.path, segment.deviations, expected)
-                part = part._replace(damaged=before + self._recheck.counts[job.path])
-                if segment.position is None:
-                    queue.record_completed(job, part, expected.selection)
-                    return True
-                part = part._replace(position=segment.position)
-                queue.record_position(job, part)
+        began: dict[RelPath, Unfinished] = {}
+
+        def add(tally: VerifyTotals, segments: list[tuple[RelPath, Segment]]) -> None:
+            self.tally.add(tally)
+            for path, segment in segments:
+                self._add(queue, PartJob(path), began[path], segment)
+            self._recheck.settle(comparison.view, comparison.now)
+
+        with started_engine(self._mirror, self._request, add) as compare:
+            while paths := queue.due(MOST):
                 if self._request.deadline.over:
-                    return False
-                self._recheck.settle(view, lambda: self._now(record))
+                    self.left = queue.left()
+                    break
+                began = {path: queue.beginning(PartJob(path)) for path in paths}
+                failed = compare([(path, part.position) for path, part in began.items()])
+                self.failed += len(failed)
+                with record.writing():
+                    for path in failed:
+                        record.skip(path)
+                comparison.now()  # a sync may have added parts
 
-    def _segments(
-        self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
-    ) -> Iterator[_Segment]:
-        """Yield the segments of the job after `after`, until a run changes the tree.
+    def _add(self, queue: Queue, job: VerifyJob, began: Unfinished, segment: Segment) -> Unfinished:
+        """Add the differences of a segment; record a completed job; return how far it is done."""
+        self._recheck.add(job.path, segment.deviations, segment.stamp)
+        damaged = began.damaged + self._recheck.counts[job.path]
+        reached = began._replace(position=segment.position or b"", damaged=damaged)
+        if segment.position is None:
+            queue.record_completed(job, reached, segment.identity)
+        return reached
 
-        An error after such a change only ends them.
-        """
-        try:
-            for segment in self._read(view, expected, job, after):
-                if not expected.holds():
-                    return
-                yield segment
-        except HuaiError:
-            # A commit that is no longer applied may have left the repository.
-            if expected.holds():
-                raise
 
-    def _read(
-        self, view: View, expected: ExpectedTree, job: VerifyJob, after: bytes
-    ) -> Iterator[_Segment]:
-        """Yield the differences of a job, segment by segment, the last with the position None."""
-        content = self._request.content
-        started = job.start(view, expected, after, content=content)
-        deviations: list[FoundDifference] = []
-        for item in check_steps(
-            view, started.steps, self.tally, content=content, pause=self._pauses
-        ):
-            if isinstance(item, FoundDifference):
-                deviations.append(item)
-                continue
-            deviations += (
-                FoundDifference(Difference(each.path, DifferenceKind.EXTRANEOUS))
-                for each in started.extraneous()
-            )
-            yield _Segment(deviations, item.order)
-            deviations = []
-        yield _Segment(deviations, None)
-
-    def _pauses(self) -> bool:
-        """Return True, once every two seconds or at the deadline, for a checkpoint."""
-        now = time.monotonic()
-        if now < self._next_mark and not self._request.deadline.over:
-            return False
-        self._next_mark = now + _SLICE_SECONDS
-        return True
+def _follow(record: VerificationRecord, expected: ExpectedTree) -> None:
+    """Adapt the record to the tree that is expected."""
+    follow_selection(record, expected.applied, expected.selection)

@@ -24,7 +24,7 @@ from huai_client.inspect.config_check import check_config
 from huai_client.run.options import Deadline, SyncOptions
 from huai_client.sync.run import Run
 from huai_client.verify.queue import VerifyRequest
-from huai_program.cli.options import json_option, parse_duration
+from huai_program.cli.options import engine_option, json_option, parse_duration
 from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
@@ -79,6 +79,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     is_flag=True,
     help="With --repair: delete what the applied commit does not name.",
 )
+@engine_option
 @wait_option
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @log_option
@@ -96,6 +97,7 @@ def command(
     seconds: int | None,
     repair: bool,
     delete_extraneous: bool,
+    engine: str,
     wait: float,
     quiet: bool,
     log: LogFile | None,
@@ -111,6 +113,10 @@ def command(
         raise click.UsageError("--path and --sample exclude each other")
     if seed is not None and sample is None:
         raise click.UsageError("--seed goes with --sample")
+    if engine and sample is not None:
+        raise click.UsageError("--engine and --sample exclude each other")
+    if engine.startswith("mpi:") and (every or len(names) != 1):
+        raise click.UsageError("--engine mpi:// verifies one module")
     config = load(root)
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
 
@@ -127,6 +133,7 @@ def command(
                 # Set here, so that the first module does not use up the time of the others.
                 deadline=Deadline.after(seconds),
                 repair=repair,
+                engine=engine,
             )
             mirror = Mirror.of(root, name, module)
             run = Run(mirror, ConsoleReport(mirror, console))

@@ -14,7 +14,9 @@ from huai_client.verify.queue import VerifyRequest
 if TYPE_CHECKING:
     from huai_client.verify.run import VerifyRun
 
-RUN = cast("VerifyRun", SimpleNamespace(tally=VerifyTotals(6, 6, 6, 2048), left=0, unopened=""))
+RUN = cast(
+    "VerifyRun", SimpleNamespace(tally=VerifyTotals(6, 6, 6, 2048), left=0, failed=0, unopened="")
+)
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.01, "1%"), (0.005, "0.5%"), (1e-8, "0.000001%")])
