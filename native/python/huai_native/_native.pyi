@@ -1583,7 +1583,7 @@ class Tree:
         """Write all changes of the file system to disk: syncfs(2)."""
 
     def sync_staged(self, items: Sequence[_File], places: _Located) -> bool:
-        """Write the files at `places` to disk: fsync(2); False if one cannot be opened or written."""
+        """Write the files at `places` to disk: fsync(2); False if one cannot be written."""
 
     def sync_paths(self, paths: Sequence[bytes]) -> bool:
         """Write files and directories to disk: fsync(2).
