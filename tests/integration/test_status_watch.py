@@ -70,7 +70,7 @@ def test_without_watch_the_table_is_printed_once(up: Upstream, down: Downstream)
     down.configure(url="http://127.0.0.1:1")
     assert down.sync().code != 0
     for program, root, state in ((CLIENT, down.root, "last run failed"), (SERVER, up.root, "comm")):
-        with terminal(program, "--root", str(root), "status") as screen:
+        with terminal(program, "--root", str(root), "status", up.name) as screen:
             assert screen.process.wait(SECONDS) == 0
             lines = screen.until("SERIAL").splitlines()
             assert re.match("STATE +MODULE +SERIAL", lines[0])
