@@ -13,7 +13,7 @@ from pathlib import Path
 from huai_native._native import ListingHashes
 from huai_program.durable import replace_file
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import ObjectReader
+from huai_schema.git.objects import OID_BYTES, ObjectReader
 
 LISTING_HASHES = "listing-hashes"
 """The name of the cache, and of the address for requests (FORMAT.md, "A part of a commit")."""
@@ -75,6 +75,12 @@ def stored_hashes(path: Path, trees: bytes) -> bytes:
         while part := file.read(_PART * RECORD_BYTES):
             parts.append(ListingHashes(part).records(trees))
     return b"".join(parts)
+
+
+def by_tree(records: bytes) -> dict[bytes, bytes]:
+    """Return records, one after the other, by the ids of their trees."""
+    starts = range(0, len(records), RECORD_BYTES)
+    return {records[at : at + OID_BYTES]: records[at : at + RECORD_BYTES] for at in starts}
 
 
 def _read(path: Path) -> bytes:

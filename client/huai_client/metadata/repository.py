@@ -144,7 +144,7 @@ class Repository:
         """Says what the upstream could not list, unless the last list had it too."""
         self._sources: dict[str, str] = {}
         """The URLs from which commits were fetched, by commit."""
-        self.sparse = SparseCommits(path, self.packs)
+        self.sparse = SparseCommits(path, self.packs, self._forget_hashes)
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is not a repository", "metadata")

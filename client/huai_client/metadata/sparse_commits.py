@@ -8,7 +8,7 @@ A signed commit proves the stated hashes of what it lacks.  Rule: once such a tr
 hashed, with all trees that name it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from huai_native._native import Packs
-from huai_program.listing_hashes import LISTING_HASHES, RECORD_BYTES
+from huai_program.listing_hashes import by_tree
 from huai_program.record_file import RecordFile
 from huai_schema.git.objects import OID_BYTES
 from huai_schema.paths import RelPath
@@ -50,9 +50,14 @@ class SparseCommits:
     Methods raise an `OSError` of the disk.
     """
 
-    def __init__(self, repository: Path, packs: Packs) -> None:
-        """Read the record of `repository`; nothing if it is missing or malformed."""
+    def __init__(self, repository: Path, packs: Packs, forget_hashes: Callable[[], None]) -> None:
+        """Read the record of `repository`; nothing if it is missing or malformed.
+
+        `forget_hashes` deletes the hashes of trees that are here: some are computed from stated
+        ones.
+        """
         self._path = repository / _NAME
+        self._forget_hashes = forget_hashes
         self._packs = packs
         self.rules: Rules | None = None
         """The filter by which commits are fetched in part; None to fetch all of them."""
@@ -62,9 +67,10 @@ class SparseCommits:
         """Take over the record of another repository, whose packs are read as well."""
         record = _FILE.load(repository / _NAME) or _Record()
         self._commits = record.commits
-        self.absent = {*_parts(record.absent, OID_BYTES)}
+        starts = range(0, len(record.absent), OID_BYTES)
+        self.absent = {record.absent[at : at + OID_BYTES] for at in starts}
         """The ids of trees that are not here: an excluded directory has each."""
-        self._hashes = {each[:OID_BYTES]: each for each in _parts(record.hashes, RECORD_BYTES)}
+        self._hashes = by_tree(record.hashes)
         if self.absent:
             self._packs.set_absent([*self.absent])
 
@@ -97,7 +103,7 @@ class SparseCommits:
 
         `hashes`: records of the listing hashes of some of these.
         """
-        self._hashes.update((each[:OID_BYTES], each) for each in _parts(hashes, RECORD_BYTES))
+        self._hashes.update(by_tree(hashes))
         self._replace({**self._commits, commit: self._fingerprint}, self.absent.union(absent))
 
     def add_whole(self, commit: str) -> None:
@@ -138,11 +144,3 @@ class SparseCommits:
             self._commits, self.absent, self._hashes = commits, absent, hashes
             _FILE.save(self._path, _Record(commits, b"".join(sorted(absent)), self.hashes))
             self._packs.set_absent([*absent])
-
-    def _forget_hashes(self) -> None:
-        """Delete the hashes of trees that are here, of which some are computed from stated ones."""
-        self._path.with_name(LISTING_HASHES).unlink(missing_ok=True)
-
-
-def _parts(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[at : at + size] for at in range(0, len(data), size))

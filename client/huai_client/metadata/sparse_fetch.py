@@ -24,11 +24,10 @@ from huai_client.metadata.git.wire import (
 )
 from huai_client.metadata.http import NotServedError, Request, send
 from huai_client.metadata.newest import Newest
-from huai_program.listing_hashes import HASHES_TYPE, LISTING_HASHES, RECORD_BYTES
+from huai_program.listing_hashes import HASHES_TYPE, LISTING_HASHES, RECORD_BYTES, by_tree
 from huai_program.shallow import write_shallow
 from huai_schema.codec.signing import split_commit
 from huai_schema.errors import MissingObjectError
-from huai_schema.git.objects import OID_BYTES
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
@@ -116,8 +115,7 @@ class SparseFetch:
         request = Request(LISTING_HASHES, lines, HASHES_TYPE)
         with send(url, request, timeout=self._timeout, deadline=self._local.deadline) as response:
             records = response.read_all(size + 1)
-        stated = {records[at : at + OID_BYTES] for at in range(0, len(records), RECORD_BYTES)}
-        if len(records) != size or stated != {*trees}:
+        if len(records) != size or by_tree(records).keys() != {*trees}:
             raise NotServedError(f"{url}: the hashes of what is left out are not served")
         return records
 
