@@ -5,12 +5,10 @@ record for each task, with what differs, and with the tree that it was compared 
 Rule: a process finishes each part that it begins; the parts that it leaves are still due.
 """
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,7 +24,7 @@ from huai_client.verify.jobs import PartJob
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.segments import Comparison, Segment
 from huai_program.engine.signs import BEGAN, RECORD, alive
-from huai_program.engine.tasks import Task, open_engine, running
+from huai_program.engine.tasks import Task, open_engine, running, task_keys
 from huai_program.record_file import RecordFile
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, show
@@ -126,14 +124,13 @@ def started_engine(
     task, and its segments by part.  Raises `EngineError`, also for an error of a process that would
     have ended a comparison here.
     """
-    start, folder, numbers = open_engine(request.engine), mirror.paths.tasks, count()
-    run_id = os.urandom(8).hex()  # a process of a killed run may still write its record
+    start, folder, keys = open_engine(request.engine), mirror.paths.tasks, task_keys()
     until = time.time() + request.deadline.left if request.limited else None
     pending: dict[str, list[Position]] = {}
     failed: list[Position] = []
 
     def task(parts: list[Position]) -> Task:
-        key = f"{run_id}-{next(numbers)}"
+        key = next(keys)
         pending[key] = parts
         values = str(mirror.root), mirror.name, str(folder), key, request.content, until, parts
         text = msgspec.json.encode(PartsTask(*values)).decode()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -67,6 +68,12 @@ class _Failure(msgspec.Struct, frozen=True):
     hint: str = ""
     code: ExitCode = ExitCode.OK
     """The exit code of the program; 0 if other tasks may fare better."""
+
+
+def task_keys() -> Iterator[str]:
+    """Yield keys of no other run: a process of a killed one may still write its record."""
+    run = os.urandom(8).hex()
+    yield from (f"{run}-{number}" for number in count())
 
 
 def open_engine(url: str) -> Callable[[], Executor]:

@@ -4,13 +4,12 @@ Results are data: a record for each list, in a folder that all processes see.
 """
 
 import math
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -105,7 +104,8 @@ def opened_reader(
     if not url:
         yield partial(_read_here, partial(reader.read, module, places, pace), pace)
         return
-    from huai_program.engine.tasks import Task, open_engine, running  # loads multiprocessing
+    # This loads multiprocessing.
+    from huai_program.engine.tasks import Task, open_engine, running, task_keys
 
     labels = labels_at(url, module.engine)
 
@@ -113,19 +113,20 @@ def opened_reader(
         """Return the label of a directory that `path` is in; empty if none has one."""
         return next((labels[top] for top in labels if is_within(path, top)), "")
 
-    start, numbers = open_engine(url), count()
-    run_id = os.urandom(8).hex()  # a process of a killed run may still write its record
+    start, keys = open_engine(url), task_keys()
     until = None if limits.seconds is None else time.time() + limits.seconds
     folder = shards_folder(module, places) / reader.work.__name__
 
     def task(label: str, files: _Files) -> Task:
-        key = f"{run_id}-{next(numbers)}"
+        key = next(keys)
         values = (str(places.root), name, str(folder), key, files, limits.rate, until)
         text = msgspec.json.encode(ListTask(*values)).decode()
         return Task(folder, key, f"list {key}", reader.work, text, label or None)
 
     def read(lists: Iterable[_Files]) -> Iterator[tuple[_Files, _Result | None]]:
-        parts = chain.from_iterable(reader.split(files, label_of) for files in lists)
+        parts: Iterator[tuple[str, _Files]] = (("", files) for files in lists)
+        if labels:
+            parts = chain.from_iterable(reader.split(files, label_of) for _, files in parts)
         while not pace.is_over() and (some := list(islice(parts, _AT_ONCE))):
             tasks = [task(*part) for part in some]
             run(tasks)
